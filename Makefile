@@ -1,0 +1,28 @@
+# Two commands do everything: `make demo` and `make test`.  Both make a virtual environment of their own first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint stress clean
+
+demo: $(VENV)/.ready  ## a small bandit run with GLM-TSL and GLM-FPL
+	$(BIN)/python examples/logistic_bandit.py
+
+test: $(VENV)/.ready lint  ## all checks and tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+stress: $(VENV)/.ready  ## 100 000 hard fits; prints failures and steps
+	$(BIN)/python benchmarks/fit_stress.py
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@

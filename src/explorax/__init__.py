@@ -1,0 +1,17 @@
+"""explorax: exploration in generalized linear bandits.
+
+policy = explorax.make("glm_tsl")          # or "glm_fpl", "ucb_glm", …: see explorax.policies()
+state = policy.init(arms)
+action = policy.act(key, state, arms, t)
+state = policy.update(state, action.arm, arms[action.arm], reward)
+"""
+
+from explorax import errors, theory
+from explorax.glm import families
+from explorax.glm.fit import Fit, fit
+from explorax.policies.base import Action, Policy
+from explorax.registry import make, policies
+
+__version__ = "0.1.0"
+
+__all__ = ["Action", "Fit", "Policy", "errors", "families", "fit", "make", "policies", "theory"]

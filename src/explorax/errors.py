@@ -1,0 +1,74 @@
+"""Every error that explorax raises on purpose.
+
+    ExploraxError
+    ├── InvalidArgument            an argument or setting cannot be used (also a ValueError)
+    │   ├── UnknownName            no policy, family, option or setting of that name; the nearest is suggested
+    │   ├── InvalidShape           an array does not have the shape it must have
+    │   ├── InvalidFeatures        features that are not finite, or arms that do not span the space
+    │   ├── InvalidReward          a reward that the family cannot produce
+    │   └── TheoryNotApplicable    a theorem's precondition does not hold
+    ├── NoMaximumLikelihood        without a ridge the estimate does not exist
+    └── HistoryFull                a fixed-capacity history has no room for another reward
+
+A message names the argument, shows the value and says what to do.  Errors are raised before anything changes.
+Inside a compiled loop values are unknown and nothing can be raised: shapes and settings are checked there too,
+values only in plain calls.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+import jax
+import numpy as np
+
+
+class ExploraxError(Exception):
+    """Base of all errors raised by explorax."""
+
+
+class InvalidArgument(ExploraxError, ValueError):
+    """An argument or setting cannot be used."""
+
+
+class UnknownName(InvalidArgument):
+    """A name that is not in a list of known names; carries the nearest ones."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]):
+        known = sorted(known)
+        near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        super().__init__(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}")
+
+
+class InvalidShape(InvalidArgument):
+    """An array does not have the shape it must have."""
+
+
+class InvalidFeatures(InvalidArgument):
+    """Features are not finite, or the arms do not span the feature space."""
+
+
+class InvalidReward(InvalidArgument):
+    """A reward that the family cannot produce."""
+
+
+class NoMaximumLikelihood(ExploraxError):
+    """Without a ridge the estimate does not exist, or cannot be shown to exist."""
+
+
+class HistoryFull(ExploraxError):
+    """A fixed-capacity history has no room for another reward."""
+
+
+class TheoryNotApplicable(InvalidArgument):
+    """A theorem's precondition does not hold."""
+
+
+def is_known(*values: object) -> bool:
+    """Whether all values can be looked at, i.e. none is being traced by JAX."""
+    return not any(isinstance(value, jax.core.Tracer) for value in values)
+
+
+def is_number(value: object) -> bool:
+    """Whether a setting is a finite real number."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -1,0 +1,55 @@
+"""A well-conditioned basis among the arms, for the rounds in which a policy has to explore."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from explorax.errors import InvalidFeatures, InvalidShape, is_known
+
+
+class Basis(NamedTuple):
+    """Arms in the order in which pivoted QR takes them."""
+
+    arms: Array  # (min(K, d),) indices
+    pivots: Array  # (min(K, d),) what each arm adds: the norm of its part orthogonal to those before it
+
+
+def spanning_arms(arms: Array) -> Basis:
+    """The arms that QR with column pivoting picks: each the farthest from the span of those before it.
+
+    Greedy, but good: it also is the choice that grows det Σ v vᵀ fastest.  Written out because XLA's own
+    pivoted QR does not run on every device.  Ties go to the lowest index.
+    """
+    count = min(arms.shape)
+
+    def pick(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        rest, chosen, pivots = carry
+        norms = jnp.sum(rest**2, axis=1)
+        best = jnp.argmax(norms)
+        pivot = jnp.sqrt(norms[best])
+        direction = rest[best] / jnp.where(pivot > 0, pivot, 1)
+        # Twice, because one projection leaves rounding behind that later pivots would pick up.
+        for _ in range(2):
+            rest = rest - jnp.outer(rest @ direction, direction)
+        rest = rest.at[best].set(0)
+        return rest, chosen.at[i].set(best), pivots.at[i].set(pivot)
+
+    start = (arms, jnp.zeros(count, int), jnp.zeros(count, arms.dtype))
+    _, chosen, pivots = lax.fori_loop(0, count, pick, start)
+    return Basis(chosen, pivots)
+
+
+def check_spanning(shape: tuple[int, ...], basis: Basis, remedy: str) -> None:
+    """Raise unless the chosen arms span the feature space (values are looked at only outside compiled code)."""
+    count, size = shape
+    if count < size:
+        raise InvalidShape(f"{count} arms cannot span {size} features: {remedy}")
+    if is_known(basis.pivots):
+        pivots = np.asarray(basis.pivots)
+        rank = int(np.sum(pivots > size * np.finfo(pivots.dtype).eps * pivots[0]))
+        if rank < size:
+            raise InvalidFeatures(
+                f"the arms span only {rank} of {size} dimensions: {remedy}, or drop collinear features"
+            )

@@ -1,0 +1,160 @@
+"""The one abstraction: a policy is three pure functions.
+
+    init(arms)                     -> state    `arms` is the (K, d) matrix of fixed arms, or the number d of
+                                               features when arms change from round to round
+    act(key, state, arms, t)       -> Action   reads the state, never changes it; `t` counts decisions from 0
+    update(state, arm, x, reward)  -> state    the only write; `x` is the row of the arm that was pulled
+
+Randomness is an argument (`key`), and so is time: rewards may come late, in any order, and forced exploration still
+ends after its τ decisions.  States are arrays of fixed shape, so the same functions run one decision in production,
+a `lax.scan` over a million rounds, or a `vmap` over a thousand instances.  Ties go to the arm of lowest index.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, is_known, is_number
+
+State = Any  # a pytree of arrays; each policy has its own
+
+
+class Action(NamedTuple):
+    """A decision and what it rests on."""
+
+    arm: Array  # () index of the arm to pull
+    scores: Array  # (K,) what the arm maximizes, unless it was forced
+    forced: Array  # () bool: chosen by the initial exploration and not by the scores
+    converged: Array  # () bool: whether the fit behind the scores converged
+
+
+class Policy(NamedTuple):
+    """`init`, `act` and `update`; see the module's docstring."""
+
+    init: Callable[..., State]
+    act: Callable[..., Action]
+    update: Callable[..., State]
+
+
+class Expected(NamedTuple):
+    """What a state says about the arrays that go with it; None where anything goes."""
+
+    arms: int | None
+    features: int | None
+    dtype: np.dtype | None
+
+
+def checked(
+    *,
+    init: Callable[[Array | int], State],
+    act: Callable[[Array, State, Array, Array], Action],
+    update: Callable[[State, Array, Array, Array], State],
+    expected: Callable[[State], Expected],
+    check_update: Callable[[State, ArrayLike, ArrayLike, ArrayLike], None],
+) -> Policy:
+    """Wrap bare functions into a `Policy`: compiled, and with every argument checked first.
+
+    Shapes are checked always.  Values (NaN, range, capacity) are checked when they are there to be looked at, which
+    they are in a plain call and are not inside a caller's own `jit`, `vmap` or `scan`.
+    """
+
+    @jax.default_matmul_precision("highest")  # GPUs would otherwise round float32 products to 10 bits
+    def exact_init(arms: Array | int) -> State:
+        return init(arms)
+
+    @jax.jit
+    @jax.default_matmul_precision("highest")
+    def compiled_act(key: Array, state: State, arms: Array, t: Array) -> Action:
+        return act(key, state, arms, t)
+
+    @jax.jit
+    @jax.default_matmul_precision("highest")
+    def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
+        return update(state, arm, x, reward)
+
+    def checked_init(arms: ArrayLike) -> State:
+        if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
+            if arms < 1:
+                raise InvalidArgument(f"features={arms} must be at least 1")
+            return exact_init(int(arms))
+        return exact_init(check_arms(arms, Expected(None, None, None)))
+
+    def checked_act(key: Array, state: State, arms: ArrayLike, t: ArrayLike) -> Action:
+        check_time(t)
+        return compiled_act(key, state, check_arms(arms, expected(state)), t)
+
+    def checked_update(state: State, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> State:
+        want = expected(state)
+        x = check_row(x, want)
+        check_arm(arm, want)
+        if np.ndim(reward) != 0:
+            raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
+        check_update(state, arm, x, reward)
+        return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
+
+    return Policy(checked_init, checked_act, checked_update)
+
+
+def check_arms(arms: ArrayLike, want: Expected) -> Array:
+    """The arms as a (K, d) matrix in the state's dtype."""
+    matrix = as_floats("arms", arms, want.dtype)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InvalidShape(f"arms have shape {matrix.shape}: give a matrix with one row of features for each arm")
+    if want.features not in (None, matrix.shape[1]):
+        raise InvalidShape(f"arms have {matrix.shape[1]} features where the state was made for {want.features}")
+    if want.arms not in (None, matrix.shape[0]):
+        raise InvalidShape(
+            f"{matrix.shape[0]} arms where the state was made for {want.arms} fixed ones: "
+            f"for arms that change, start from init({matrix.shape[1]}), the number of features"
+        )
+    return matrix
+
+
+def check_row(x: ArrayLike, want: Expected) -> Array:
+    """The features of one arm as a vector in the state's dtype."""
+    row = as_floats("x", x, want.dtype)
+    if row.ndim != 1 or want.features not in (None, row.shape[0]):
+        wanted = "(d,)" if want.features is None else f"({want.features},)"
+        raise InvalidShape(f"x has shape {row.shape} where {wanted} is needed: the features of the arm that was pulled")
+    return row
+
+
+def as_floats(name: str, values: ArrayLike, dtype: np.dtype | None) -> Array:
+    """A float array without NaN or infinity."""
+    try:
+        array = jnp.asarray(values, dtype)
+    except (TypeError, ValueError):
+        raise InvalidFeatures(f"{name} cannot be read as an array of numbers: {values!r}") from None
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        array = array.astype(float)
+    if is_known(array) and not np.all(np.isfinite(array)):
+        raise InvalidFeatures(f"{name} contain NaN or infinity: clean the features before deciding with them")
+    return array
+
+
+def check_arm(arm: ArrayLike, want: Expected) -> None:
+    """Raise unless `arm` is the index of an arm."""
+    if not jnp.issubdtype(jnp.result_type(arm), jnp.integer) or np.ndim(arm) != 0:
+        raise InvalidArgument(f"arm={arm!r} must be the index of an arm, a whole number")
+    if is_known(arm) and not 0 <= int(arm) < (want.arms or int(arm) + 1):
+        upper = "" if want.arms is None else f" and at most {want.arms - 1}"
+        raise InvalidArgument(f"arm={arm} must be at least 0{upper}")
+
+
+def check_time(t: ArrayLike) -> None:
+    """Raise unless `t` counts rounds from 0."""
+    if not jnp.issubdtype(jnp.result_type(t), jnp.integer) or np.ndim(t) != 0:
+        raise InvalidArgument(f"t={t!r} must be a whole number: the count of decisions before this one")
+    if is_known(t) and int(t) < 0:
+        raise InvalidArgument(f"t={t} must be at least 0: the count of decisions before this one")
+
+
+def check_positive(name: str, value: float, remedy: str = "") -> None:
+    """Raise unless a setting is a finite number above zero."""
+    if not (is_number(value) and value > 0):
+        raise InvalidArgument(f"{name}={value!r} must be a finite number above 0{remedy}")

@@ -1,0 +1,71 @@
+"""The rounds before a policy may trust its estimate.
+
+    basis     one pull of each of d linearly independent arms, found by pivoted QR (the paper's experiments)
+    first     one pull of each of the first d arms
+    theory    the arms of the basis in turn until λ_min(G) is what the theorem asks for
+    none      no forced rounds; the ridge, or prior, must carry the first decisions
+
+With arms that change, `basis` takes in round t < d the t-th arm that pivoted QR finds among those on offer, and
+`first` the t-th arm on offer (counted in a circle).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from explorax.errors import InvalidArgument, InvalidShape, UnknownName
+from explorax.glm.basis import check_spanning, spanning_arms
+
+KINDS = ("basis", "first", "theory", "none")
+
+
+class Exploration(NamedTuple):
+    """Which arms are forced, and for how long."""
+
+    arms: Array | None  # forced arms in turn; None where they are found among the arms on offer
+    rounds: Array  # () τ
+
+
+def check_kind(kind: str) -> None:
+    """Raise unless there is such a kind of exploration."""
+    if kind not in KINDS:
+        raise UnknownName("explore", kind, KINDS)
+
+
+def plan(kind: str, arms: Array | int, required_eigenvalue: float | None = None) -> Exploration:
+    """The exploration of fixed arms (a matrix) or of changing ones (the number of features)."""
+    if isinstance(arms, int):
+        if kind == "theory":
+            raise InvalidArgument("explore='theory' needs fixed arms, its length depends on them: use explore='basis'")
+        ends = {"basis": arms, "first": arms, "none": 0}[kind]
+        in_turn = jnp.arange(arms) if kind == "first" else None
+        return Exploration(in_turn, jnp.asarray(ends))
+    size = arms.shape[1]
+    if kind == "none":
+        return Exploration(jnp.zeros(1, int), jnp.asarray(0))
+    if kind == "first":
+        if arms.shape[0] < size:
+            raise InvalidShape(f"{arms.shape[0]} arms where explore='first' pulls the first {size}: use explore='none'")
+        return Exploration(jnp.arange(size), jnp.asarray(size))
+    basis = spanning_arms(arms)
+    check_spanning(arms.shape, basis, "use explore='none', which needs a ridge above 0")
+    pulls = jnp.asarray(1)
+    if kind == "theory":
+        chosen = arms[basis.arms]
+        smallest = jnp.linalg.eigvalsh(chosen.T @ chosen)[0]
+        # An instance whose arms do not span explores without end rather than not at all.
+        limit = jnp.iinfo(pulls.dtype).max // size
+        pulls = jnp.where(smallest > 0, jnp.ceil(required_eigenvalue / smallest), limit)
+        pulls = jnp.minimum(pulls, float(limit // 2)).astype(int)
+    return Exploration(basis.arms, size * pulls)
+
+
+def choose(exploration: Exploration, scores: Array, arms: Array, t: Array) -> tuple[Array, Array]:
+    """The forced arm while t < τ, else the best score; and whether it was forced."""
+    forced = t < exploration.rounds
+    if exploration.arms is None:
+        order = lax.cond(forced, lambda: spanning_arms(arms).arms, lambda: jnp.zeros(min(arms.shape), int))
+    else:
+        order = exploration.arms % arms.shape[0]
+    return jnp.where(forced, order[t % order.shape[0]], jnp.argmax(scores)), forced

@@ -1,0 +1,59 @@
+"""GLM-UCB: optimism on the mean reward.
+
+    pull argmax_i μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹},    θ̄ the ridge maximum-likelihood estimate,  G = Σ_l X_l X_lᵀ
+
+    ρ   `width`    σ in the informal design (0.5 for Bernoulli rewards),
+                   (2 μ̇max κ R_max / μ̇min) √(2 d log n · log(2 d n²)) in the theory's, κ = √(3 + 2 log(1 + 2L²))
+    L   `max_norm`    largest ‖x_i‖; that of the arms on offer unless given
+        `max_reward`  R_max
+        `radius`      project θ̄ onto the admissible set {‖θ‖ ≤ radius} first (Filippi's eq. 6); off unless given
+
+Reference: Filippi, Cappé, Garivier & Szepesvári, Parametric Bandits: The Generalized Linear Case, NeurIPS 2010.
+"""
+
+from typing import Unpack
+
+import jax.numpy as jnp
+from jax import Array
+
+from explorax import theory
+from explorax.glm.project import project
+from explorax.policies.base import Policy, check_positive
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState
+from explorax.policies.ucb_glm import uncertainty
+
+
+def glm_ucb(
+    *,
+    design: Design = "informal",
+    width: float | None = None,
+    radius: float | None = None,
+    max_norm: float | None = None,
+    max_reward: float = 1.0,
+    **settings: Unpack[GLMSettings],
+) -> Policy:
+    """Build GLM-UCB; see `GLMSettings` for what all GLM policies take."""
+    model = GLMModel(name="glm_ucb", **settings)
+    # ρ without κ, which depends on the arms: L = 0 makes κ = √3.
+    width_of = model.designed(
+        design,
+        "width",
+        width,
+        model.informal,
+        lambda d: theory.width("glm_ucb", model.problem(d), max_norm=0.0, max_reward=max_reward) / 3**0.5,
+    )
+    check_positive("max_reward", max_reward)
+    for name, value in (("radius", radius), ("max_norm", max_norm)):
+        if value is not None:
+            check_positive(name, value)
+
+    def kappa(arms: Array) -> Array:
+        squared = jnp.max(jnp.sum(arms**2, axis=1)) if max_norm is None else max_norm**2
+        return jnp.sqrt(3 + 2 * jnp.log1p(2 * squared))
+
+    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+        rho = width_of(arms.shape[1]) * (kappa(arms) if design == "theory" else 1)
+        theta = state.theta_mle if radius is None else project(model.glm, state.history, state.theta_mle, radius)
+        return model.glm.mean(arms @ theta) + rho * uncertainty(state.history.gram(), arms), state.converged
+
+    return model.policy(act)

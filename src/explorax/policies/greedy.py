@@ -1,0 +1,23 @@
+"""Greedy: pull the arm that the estimate likes best, and never explore after the forced rounds.
+
+    pull argmax_i x_iᵀθ̄,    θ̄ the ridge maximum-likelihood estimate
+
+GLM-TSL and GLM-FPL with scale a = 0; the floor that exploration has to beat.
+"""
+
+from typing import Unpack
+
+from jax import Array
+
+from explorax.policies.base import Policy
+from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState
+
+
+def greedy(**settings: Unpack[GLMSettings]) -> Policy:
+    """Build the greedy policy; see `GLMSettings` for what all GLM policies take."""
+    model = GLMModel(name="greedy", **settings)
+
+    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+        return arms @ state.theta_mle, state.converged
+
+    return model.policy(act)

@@ -1,0 +1,36 @@
+"""LinTS: Thompson sampling in a linear model.
+
+    V = λI + Σ_l X_l X_lᵀ,  θ̂ = V⁻¹ Σ_l X_l Y_l,    θ̃ ~ N(θ̂, v² V⁻¹),    pull argmax_i x_iᵀθ̃
+
+    v   `scale`   σ in the informal design, σ √(9 d log(t/δ)) with t counted from 1 in the theory's
+
+Reference: Agrawal & Goyal, Thompson Sampling for Contextual Bandits with Linear Payoffs, ICML 2013.
+"""
+
+from typing import Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.policies.base import Policy
+from explorax.policies.glm_model import Design
+from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
+
+
+def lin_ts(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[LinearSettings]) -> Policy:
+    """Build LinTS; see `LinearSettings` for what all linear policies take."""
+    model = LinearModel(**settings)
+    by_theory = model.is_theory(design, "scale", scale)
+
+    def scale_at(features: int, t: Array) -> Array | float:
+        if by_theory:
+            return model.noise_std * jnp.sqrt(9 * features * jnp.log((t + 1) / model.failure))
+        return model.noise_std if scale is None else scale
+
+    def act(key: Array, state: LinearState, arms: Array, t: Array) -> Array:
+        center, factor = model.regression(state)
+        noise = jax.random.normal(key, center.shape, center.dtype)
+        return arms @ (center + scale_at(arms.shape[1], t) * factor.decorrelate(noise)).astype(arms.dtype)
+
+    return model.policy(act)

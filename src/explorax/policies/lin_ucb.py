@@ -1,0 +1,49 @@
+"""LinUCB (OFUL): optimism in a linear model.
+
+    V = λI + Σ_l X_l X_lᵀ,  θ̂ = V⁻¹ Σ_l X_l Y_l,    pull argmax_i x_iᵀθ̂ + √β ‖x_i‖_{V⁻¹}
+
+    √β   `width`       σ in the informal design, σ √(2 log(det(V)^½ det(λI)^−½ / δ)) + √λ S in the theory's
+    S    `norm_bound`  a bound on ‖θ*‖, read by the theory's design only
+
+Reference: Abbasi-Yadkori, Pál & Szepesvári, Improved Algorithms for Linear Stochastic Bandits, NeurIPS 2011.
+"""
+
+import math
+from typing import Unpack
+
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.glm.cholesky import Factor
+from explorax.policies.base import Policy, check_positive
+from explorax.policies.glm_model import Design
+from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
+
+
+def lin_ucb(
+    *,
+    design: Design = "informal",
+    width: float | None = None,
+    norm_bound: float = 1.0,
+    **settings: Unpack[LinearSettings],
+) -> Policy:
+    """Build LinUCB; see `LinearSettings` for what all linear policies take."""
+    model = LinearModel(**settings)
+    by_theory = model.is_theory(design, "width", width)
+    check_positive("norm_bound", norm_bound)
+
+    def width_at(factor: Factor) -> Array | float:
+        if not by_theory:
+            return model.noise_std if width is None else width
+        size = factor.root.shape[0]
+        # log det(V)^½ from the factor V = R L Lᵀ R.
+        half_log_det = jnp.sum(jnp.log(factor.root) + jnp.log(jnp.diagonal(factor.lower)))
+        growth = jnp.maximum(half_log_det - size / 2 * math.log(model.ridge), 0)
+        confidence = jnp.sqrt(2 * (growth - math.log(model.failure)))
+        return model.noise_std * confidence + math.sqrt(model.ridge) * norm_bound
+
+    def act(key: Array, state: LinearState, arms: Array, t: Array) -> Array:
+        center, factor = model.regression(state)
+        return arms @ center + width_at(factor) * factor.inverse_norms(arms)
+
+    return model.policy(act)

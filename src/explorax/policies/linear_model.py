@@ -1,0 +1,124 @@
+"""What the linear policies share: moments of the past and the ridge regression they give.
+
+    V = λI + Σ_l X_l X_lᵀ,    θ̂ = V⁻¹ Σ_l X_l Y_l
+
+The memory is of constant size whatever the arms do.  Rewards may be any finite numbers; where they are not linear in
+the features (logistic or count rewards) these policies are misspecified baselines.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax.errors import InvalidArgument, UnknownName, is_known
+from explorax.glm import families
+from explorax.glm.cholesky import Factor, factorize
+from explorax.glm.history import Moments
+from explorax.policies import exploration
+from explorax.policies.base import Action, Expected, Policy, check_positive, checked
+
+
+class LinearSettings(TypedDict, total=False):
+    """Settings that all linear policies take, with their defaults.
+
+    ridge        λ                                                                 1.0
+    noise_std    σ of the rewards (R in the papers)                                1.0
+    explore      forced rounds first: "basis", "first" or "none"                   "none"
+    horizon      n, the number of rounds; the theory's designs need it or delta    None
+    delta        chance that the theory's confidence may fail                      1 / horizon
+    """
+
+    ridge: float
+    noise_std: float
+    explore: str
+    horizon: int | None
+    delta: float | None
+
+
+class LinearState(NamedTuple):
+    """Moments of the past, and the forced exploration."""
+
+    history: Moments
+    exploration: exploration.Exploration
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearModel:
+    """The settings, checked, and the functions they fix."""
+
+    ridge: float = 1.0
+    noise_std: float = 1.0
+    explore: str = "none"
+    horizon: int | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("ridge", self.ridge)
+        check_positive("noise_std", self.noise_std)
+        exploration.check_kind(self.explore)
+        if self.explore == "theory":
+            raise InvalidArgument("explore='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
+        if self.horizon is not None and self.horizon < 1:
+            raise InvalidArgument(f"horizon={self.horizon!r} must be at least 1")
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise InvalidArgument(f"delta={self.delta!r} must lie between 0 and 1")
+
+    def is_theory(self, design: str, name: str, given: float | None) -> bool:
+        """Whether the theory chooses the scale or width; raises if it cannot or may not."""
+        if design not in ("informal", "theory"):
+            raise UnknownName("design", design, ("informal", "theory"))
+        if given is not None:
+            if design == "theory":
+                raise InvalidArgument(f"design='theory' chooses the {name}: leave {name}={given!r} out, or the design")
+            check_positive(name, given)
+        if design == "theory" and self.horizon is None and self.delta is None:
+            raise InvalidArgument("the theory's design depends on a confidence level: give delta, or horizon=n for 1/n")
+        return design == "theory"
+
+    @property
+    def failure(self) -> float:
+        """δ, the chance that the theory's confidence may fail."""
+        if self.delta is not None:
+            return self.delta
+        return 1 / max(self.horizon or 1, 2)
+
+    def init(self, arms: Array | int) -> LinearState:
+        """Nothing seen yet."""
+        size, dtype = (arms, jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+        return LinearState(Moments.of(size, dtype), exploration.plan(self.explore, arms))
+
+    def regression(self, state: LinearState) -> tuple[Array, Factor]:
+        """θ̂ and a factor of V."""
+        size = state.history.cross.shape[0]
+        factor = factorize(state.history.gram() + self.ridge * jnp.eye(size, dtype=state.history.cross.dtype))
+        return factor.solve(state.history.cross), factor
+
+    def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
+        """The policy that maximizes the scores of `act(key, state, arms, t)`."""
+
+        def full_act(key: Array, state: LinearState, arms: Array, t: Array) -> Action:
+            scores = act(key, state, arms, t)
+            arm, forced = exploration.choose(state.exploration, scores, arms, t)
+            return Action(arm, scores, forced, jnp.asarray(True))
+
+        def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:
+            return state._replace(history=state.history.record(arm, x, reward))
+
+        return checked(
+            init=self.init, act=full_act, update=update, expected=expected_arrays, check_update=check_finite_reward
+        )
+
+
+def check_finite_reward(state: object, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
+    """Raise unless the reward is a finite number."""
+    if is_known(reward):
+        families.check_rewards(families.gaussian, reward)
+
+
+def expected_arrays(state: LinearState) -> Expected:
+    """Shapes and dtype that go with a state."""
+    return Expected(None, state.history.cross.shape[-1], state.history.cross.dtype)

@@ -1,0 +1,93 @@
+"""Every policy by name: what it is, and the module that builds it, imported when first asked for.
+
+A new algorithm is one file in `policies/` and one line here.  The module has a function of its own name that builds the
+policy from keyword settings.  The command line, the contract tests and the tables in the docs read this list.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import get_type_hints
+
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.policies.base import Policy
+
+GLM_FAMILIES = ("bernoulli", "gaussian", "poisson")
+KVETON = "Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One policy."""
+
+    name: str
+    title: str  # as in its paper
+    reference: str
+    randomized: bool  # whether decisions after the forced rounds depend on the key
+    families: tuple[str, ...]  # reward families whose means it models
+    designs: tuple[str, ...]  # named presets for its exploration
+    cost: str  # of one decision and one reward: K arms, d features, s Newton steps
+
+    def build(self, **settings: object) -> Policy:
+        """The policy with these settings."""
+        builder = self.builder()
+        known = setting_names(builder)
+        for name in settings:
+            if name not in known:
+                raise UnknownName(f"setting of {self.name}", name, known)
+        return builder(**settings)
+
+    def builder(self) -> Callable[..., Policy]:
+        """The function that builds the policy; imports its module."""
+        module = importlib.import_module(f"explorax.policies.{self.name}")
+        builder: Callable[..., Policy] = getattr(module, self.name)
+        return builder
+
+
+BOTH = ("informal", "theory")
+NEWTON = "O(s (K d² + d³))"
+FILIPPI = "Filippi et al., Parametric Bandits: The Generalized Linear Case, NeurIPS 2010"
+LI = "Li, Lu & Zhou, Provably Optimal Algorithms for Generalized Linear Contextual Bandits, ICML 2017"
+AGRAWAL = "Agrawal & Goyal, Thompson Sampling for Contextual Bandits with Linear Payoffs, ICML 2013"
+ABBASI = "Abbasi-Yadkori, Pál & Szepesvári, Improved Algorithms for Linear Stochastic Bandits, NeurIPS 2011"
+
+ENTRIES = (
+    Entry("glm_tsl", "GLM-TSL", KVETON, True, GLM_FAMILIES, BOTH, NEWTON),
+    Entry("glm_fpl", "GLM-FPL", KVETON, True, GLM_FAMILIES, BOTH, NEWTON),
+    Entry("glm_ucb", "GLM-UCB", FILIPPI, False, GLM_FAMILIES, BOTH, NEWTON),
+    Entry("ucb_glm", "UCB-GLM", LI, False, GLM_FAMILIES, BOTH, NEWTON),
+    Entry("lin_ts", "LinTS", AGRAWAL, True, ("gaussian",), BOTH, "O(K d + d³)"),
+    Entry("lin_ucb", "LinUCB", ABBASI, False, ("gaussian",), BOTH, "O(K d² + d³)"),
+    Entry("greedy", "Greedy", f"{KVETON} (scale a = 0)", False, GLM_FAMILIES, (), NEWTON),
+    Entry("uniform", "Uniform", "none: the reference that every policy should beat", True, GLM_FAMILIES, (), "O(K)"),
+)
+
+
+def policies() -> dict[str, Entry]:
+    """All policies by name, as data."""
+    return {entry.name: entry for entry in ENTRIES}
+
+
+def make(name: str, **settings: object) -> Policy:
+    """Build a policy by name, `make("glm_tsl", scale=1.0)`; the paper's spelling, "GLM-TSL", is understood too."""
+    if not isinstance(name, str):
+        raise InvalidArgument(f"name={name!r} must be the name of a policy, for example 'glm_tsl'")
+    known = policies()
+    titles = {entry.title.lower(): entry.name for entry in ENTRIES}
+    key = titles.get(name.lower(), name.lower())
+    if key not in known:
+        raise UnknownName("policy", name, known)
+    return known[key].build(**settings)
+
+
+def setting_names(builder: Callable[..., Policy]) -> list[str]:
+    """The keyword settings a builder takes, those of its shared settings included."""
+    names: list[str] = []
+    for parameter in inspect.signature(builder).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            (shared,) = parameter.annotation.__args__
+            names += get_type_hints(shared)
+        else:
+            names.append(parameter.name)
+    return names
