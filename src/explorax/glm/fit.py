@@ -39,11 +39,11 @@ from jax import Array, lax
 
 from explorax import errors
 from explorax.glm import families
-from explorax.glm.cholesky import factorize
 from explorax.glm.families import Family
 from explorax.glm.history import weighted_gram
+from explorax.glm.linalg import factorize, spans
 
-MAX_STEPS = 300  # Newton steps; with the default ridge and features of size 1 fewer than 30 are ever used
+MAX_STEPS = 500  # Newton steps; benchmarks/fit_stress.py prints how many are ever used
 FULL_STEP = 0.5  # r up to which the full Newton step is taken; self-concordance proves it goes down up to 1.25 / M
 SEARCH_RATIO = 1.01  # how closely the minimum along a direction is bracketed
 SEARCH_TRIALS = 40
@@ -84,7 +84,7 @@ class Problem(NamedTuple):
     counts: Array
     sums: Array
     tilt: Array
-    ridge: float
+    ridge: float | Array
 
 
 def loss(family: Family, problem: Problem, theta: Array) -> Array:
@@ -146,7 +146,7 @@ def fit(
     return result
 
 
-@partial(jax.jit, static_argnames=("family", "ridge", "tolerance", "max_steps"))
+@partial(jax.jit, static_argnames=("family", "tolerance", "max_steps"))
 @jax.default_matmul_precision("highest")
 def newton(
     family: Family,
@@ -250,17 +250,10 @@ def existence(family: Family, problem: Problem, theta: Array) -> Array:
     YES   one unpenalized Newton step v gives u_x = μ(xᵀθ) + μ̇(xᵀθ) xᵀv with Σ N_x u_x x = T, all inside the range
     NO    the rows do not span, or the loss falls forever along θ: Tᵀθ ≥ sup_u Σ N_x u_x xᵀθ
     """
-    size = theta.shape[-1]
     low, high = family.mean_range
     precision = jnp.finfo(theta.dtype).eps ** (2 / 3)
     seen = problem.counts > 0
     scores = problem.features @ theta
-
-    gram = weighted_gram(problem.features, problem.counts)
-    root = jnp.sqrt(jnp.diagonal(gram))
-    scale = 1 / jnp.where(root > 0, root, 1)
-    smallest = jnp.linalg.eigvalsh(gram * scale[:, None] * scale)[0]
-    spans = smallest > 16 * size * jnp.finfo(theta.dtype).eps
 
     unpenalized = problem._replace(ridge=0.0)
     step = factorize(hessian(family, unpenalized, theta)).solve(-gradient(family, unpenalized, theta))
@@ -278,7 +271,8 @@ def existence(family: Family, problem: Problem, theta: Array) -> Array:
     recedes = (problem.tilt @ theta >= jnp.sum(room)) & jnp.any(scores != 0)
 
     verdict = jnp.where(inside & solved, YES, jnp.where(recedes, NO, UNKNOWN))
-    return jnp.where(spans, verdict, NO)
+    full_rank = spans(factorize(weighted_gram(problem.features, problem.counts)))
+    return jnp.where(full_rank, verdict, NO)
 
 
 def check_fit_settings(ridge: float, tolerance: float | None) -> None:

@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from explorax.glm.cholesky import factorize
 from explorax.glm.families import Family
 from explorax.glm.fit import WeightedRows, gradient, hessian, posed
 from explorax.glm.history import weighted_gram
+from explorax.glm.linalg import eigen, factorize
 
 STEPS = 60
 HALVINGS = 30
@@ -35,7 +35,7 @@ def project(family: Family, history: WeightedRows, theta: Array, radius: float) 
 
     def improve(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         current, steps, _ = carry
-        jacobian = jax.vmap(metric.whiten, 1, 1)(hessian(family, problem, current))
+        jacobian = metric.whiten(hessian(family, problem, current)).T
         nearest = least_squares_on_ball(jacobian, jacobian @ current - miss(current), radius)
         step = nearest - current
         distance = jnp.linalg.norm(miss(current))
@@ -55,7 +55,7 @@ def project(family: Family, history: WeightedRows, theta: Array, radius: float) 
 
 def least_squares_on_ball(matrix: Array, target: Array, radius: float) -> Array:
     """argmin ‖Aθ − b‖ over ‖θ‖ ≤ R: θ = (AᵀA + νI)⁻¹ Aᵀb with the smallest ν ≥ 0 that brings it inside."""
-    values, vectors = jnp.linalg.eigh(matrix.T @ matrix)
+    values, vectors = eigen(matrix.T @ matrix)
     values = jnp.maximum(values, jnp.finfo(values.dtype).eps * values[-1])
     pull = vectors.T @ (matrix.T @ target)
 

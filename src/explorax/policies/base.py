@@ -85,13 +85,13 @@ def checked(
         return exact_init(check_arms(arms, Expected(None, None, None)))
 
     def checked_act(key: Array, state: State, arms: ArrayLike, t: ArrayLike) -> Action:
-        check_time(t)
+        check_count("t", t, "the count of decisions before this one")
         return compiled_act(key, state, check_arms(arms, expected(state)), t)
 
     def checked_update(state: State, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> State:
         want = expected(state)
         x = check_row(x, want)
-        check_arm(arm, want)
+        check_count("arm", arm, "the index of the arm that was pulled", want.arms)
         if np.ndim(reward) != 0:
             raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
         check_update(state, arm, x, reward)
@@ -137,21 +137,14 @@ def as_floats(name: str, values: ArrayLike, dtype: np.dtype | None) -> Array:
     return array
 
 
-def check_arm(arm: ArrayLike, want: Expected) -> None:
-    """Raise unless `arm` is the index of an arm."""
-    if not jnp.issubdtype(jnp.result_type(arm), jnp.integer) or np.ndim(arm) != 0:
-        raise InvalidArgument(f"arm={arm!r} must be the index of an arm, a whole number")
-    if is_known(arm) and not 0 <= int(arm) < (want.arms or int(arm) + 1):
-        upper = "" if want.arms is None else f" and at most {want.arms - 1}"
-        raise InvalidArgument(f"arm={arm} must be at least 0{upper}")
-
-
-def check_time(t: ArrayLike) -> None:
-    """Raise unless `t` counts rounds from 0."""
-    if not jnp.issubdtype(jnp.result_type(t), jnp.integer) or np.ndim(t) != 0:
-        raise InvalidArgument(f"t={t!r} must be a whole number: the count of decisions before this one")
-    if is_known(t) and int(t) < 0:
-        raise InvalidArgument(f"t={t} must be at least 0: the count of decisions before this one")
+def check_count(name: str, value: object, meaning: str, below: int | None = None) -> None:
+    """Raise unless `value` is a whole number from 0 up to, but not including, `below`."""
+    dtype = getattr(value, "dtype", np.dtype(type(value)) if isinstance(value, int) else None)
+    if dtype is None or not jnp.issubdtype(dtype, jnp.integer) or np.ndim(value) != 0:  # type: ignore[arg-type]
+        raise InvalidArgument(f"{name}={value!r} must be a whole number: {meaning}")
+    if is_known(value) and not 0 <= int(value) < (below or np.inf):  # type: ignore[call-overload]
+        limit = "" if below is None else f" and below {below}"
+        raise InvalidArgument(f"{name}={value} must be at least 0{limit}: {meaning}")
 
 
 def check_positive(name: str, value: float, remedy: str = "") -> None:

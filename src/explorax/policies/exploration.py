@@ -16,6 +16,7 @@ from jax import Array, lax
 
 from explorax.errors import InvalidArgument, InvalidShape, UnknownName
 from explorax.glm.basis import check_spanning, spanning_arms
+from explorax.glm.linalg import eigen
 
 KINDS = ("basis", "first", "theory", "none")
 
@@ -53,7 +54,7 @@ def plan(kind: str, arms: Array | int, required_eigenvalue: float | None = None)
     pulls = jnp.asarray(1)
     if kind == "theory":
         chosen = arms[basis.arms]
-        smallest = jnp.linalg.eigvalsh(chosen.T @ chosen)[0]
+        smallest = eigen(chosen.T @ chosen)[0][0]
         # An instance whose arms do not span explores without end rather than not at all.
         limit = jnp.iinfo(pulls.dtype).max // size
         pulls = jnp.where(smallest > 0, jnp.ceil(required_eigenvalue / smallest), limit)

@@ -14,7 +14,7 @@ from typing import Unpack
 import jax.numpy as jnp
 from jax import Array
 
-from explorax.glm.cholesky import Factor
+from explorax.glm.linalg import Factor
 from explorax.policies.base import Policy, check_positive
 from explorax.policies.glm_model import Design
 from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState

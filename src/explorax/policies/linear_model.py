@@ -16,8 +16,8 @@ from jax.typing import ArrayLike
 
 from explorax.errors import InvalidArgument, UnknownName, is_known
 from explorax.glm import families
-from explorax.glm.cholesky import Factor, factorize
 from explorax.glm.history import Moments
+from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, check_positive, checked
 

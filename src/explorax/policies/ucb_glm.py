@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax import theory
-from explorax.glm.cholesky import factorize
+from explorax.glm.linalg import factorize
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState
 

@@ -1,0 +1,125 @@
+"""Hard fits by the hundred thousand: how many fail, and how many Newton steps they take.
+
+    python benchmarks/fit_stress.py [--cases 100000] [--seed 0]
+
+A case is a random history, ridge, tilt and starting point drawn from what breaks naive code:
+
+    histories   ordinary; d single pulls of d arms; separated rewards; only the smallest or largest reward
+    counts      log-uniform up to 1e6
+    features    of size 1; columns on scales from 1e-3 to 1e3; two collinear columns
+    tilts       none, GLM-FPL's with a = 0.5 (informal) and 7 (the theory's at d = 20, n = 50 000)
+    ridges      1, 1e-2, 1e-4, 1e-6; in float32 at least 1e-6 of the largest squared feature, see `glm.fit`
+    starts      zero, random, and 1000 times too far
+
+A fit fails if it is not finite or its gradient is not at the level of rounding (`Fit.converged`).
+"""
+
+import argparse
+import time
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from explorax.glm.fit import MAX_STEPS, Fit, fit
+from explorax.glm.history import Grouped
+
+FAMILIES = ("bernoulli", "gaussian", "poisson")
+SHAPES = ((2, 1), (10, 3), (30, 10), (60, 20))  # arms, features
+RIDGES = (1.0, 1e-2, 1e-4, 1e-6)
+SCALED = 1e3  # largest feature where columns are scaled
+
+
+class Cases(NamedTuple):
+    """A batch of fits to do."""
+
+    history: Grouped
+    tilt: np.ndarray
+    start: np.ndarray
+
+
+def hard_cases(
+    rng: np.random.Generator, family: str, size: int, shape: tuple[int, int], dtype: np.dtype, ridge: float
+) -> Cases:
+    """Draw `size` random cases."""
+    arms, features = shape
+    x = rng.uniform(-1, 1, (size, arms, features))
+    resolved = 1e-6 if dtype == np.float32 else 1e-12
+    if ridge >= resolved * SCALED**2:
+        scaled = rng.random(size) < 0.3
+        x[scaled] *= 10 ** rng.uniform(-3, 3, (scaled.sum(), 1, features))
+    if features > 1:
+        collinear = rng.random(size) < 0.2
+        x[collinear, :, -1] = x[collinear, :, 0]
+
+    largest = 10 ** rng.uniform(0, 6, (size, 1))
+    counts = np.floor(largest ** rng.random((size, arms))) * (
+        rng.random((size, arms)) < rng.choice((0.1, 0.5, 1), (size, 1))
+    )
+    single = rng.random(size) < 0.2
+    counts[single] = np.arange(arms) < features
+
+    theta = rng.normal(size=(size, features)) * rng.choice((0.3, 1, 3), (size, 1)) / np.sqrt(features)
+    theta /= np.maximum(np.abs(x).max(axis=1), 1e-3)
+    scores = np.clip(np.einsum("skd,sd->sk", x, theta), -20, 8)
+    sums = rewards(rng, family, counts, scores)
+    kind = rng.integers(0, 5, (size, 1))
+    if family == "bernoulli":
+        sums = np.where(kind == 0, counts * (scores > 0), np.where(kind == 1, counts, sums))
+    sums = np.where(kind == 2, 0, sums)
+
+    scale = rng.choice((0, 0.5, 7), (size, 1))
+    tilt = scale * np.einsum("skd,sk->sd", x, np.sqrt(counts) * rng.normal(size=counts.shape))
+    start = theta * rng.choice((0, 1, 1000), (size, 1)) * rng.normal(size=theta.shape)
+    history = Grouped(*(np.asarray(value, dtype) for value in (x, counts, sums)))  # type: ignore[arg-type]
+    return Cases(history, tilt.astype(dtype), start.astype(dtype))
+
+
+def rewards(rng: np.random.Generator, family: str, counts: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Sums of that many rewards with these scores."""
+    if family == "bernoulli":
+        return rng.binomial(counts.astype(int), 1 / (1 + np.exp(-scores)))
+    if family == "poisson":
+        return rng.poisson(counts * np.exp(scores))
+    return counts * scores + np.sqrt(counts) * rng.normal(size=scores.shape)
+
+
+def solve(family: str, cases: Cases, ridge: float) -> Fit:
+    """Fit all cases in one batch."""
+
+    def one(history: Grouped, tilt: jax.Array, start: jax.Array) -> Fit:
+        return fit(family, history, ridge=ridge, tilt=tilt, start=start)
+
+    return jax.vmap(one)(*cases)
+
+
+def main() -> None:
+    jax.config.update("jax_enable_x64", True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    cells = 2 * len(FAMILIES) * len(RIDGES) * len(SHAPES)
+    size = -(-options.cases // cells)
+    print(f"{'dtype':8s} {'family':10s} {'ridge':>6s} {'cases':>7s} {'failures':>8s}   steps: median, 99 %, most")
+    total, failures, most, began = 0, 0, 0, time.perf_counter()
+    for dtype in (np.dtype("float64"), np.dtype("float32")):
+        for family in FAMILIES:
+            for ridge in RIDGES:
+                fits = [solve(family, hard_cases(rng, family, size, shape, dtype, ridge), ridge) for shape in SHAPES]
+                steps = np.concatenate([np.asarray(f.iterations) for f in fits])
+                good = np.concatenate([np.asarray(f.converged) & np.isfinite(f.theta).all(axis=1) for f in fits])
+                middle, high, top = np.percentile(steps, (50, 99, 100))
+                print(
+                    f"{dtype.name:8s} {family:10s} {ridge:6.0e} {len(good):7d} {np.sum(~good):8d}   "
+                    f"{middle:.0f}, {high:.0f}, {top:.0f}",
+                    flush=True,
+                )
+                total, failures, most = total + len(good), failures + int(np.sum(~good)), max(most, int(top))
+    seconds = time.perf_counter() - began
+    print(f"{total} cases, {failures} failures, at most {most} of {MAX_STEPS} steps, {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
