@@ -19,6 +19,7 @@ import time
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax.glm.fit import MAX_STEPS, Fit, fit
@@ -34,8 +35,8 @@ class Cases(NamedTuple):
     """A batch of fits to do."""
 
     history: Grouped
-    tilt: np.ndarray
-    start: np.ndarray
+    tilt: jax.Array
+    start: jax.Array
 
 
 def hard_cases(
@@ -71,8 +72,8 @@ def hard_cases(
     scale = rng.choice((0, 0.5, 7), (size, 1))
     tilt = scale * np.einsum("skd,sk->sd", x, np.sqrt(counts) * rng.normal(size=counts.shape))
     start = theta * rng.choice((0, 1, 1000), (size, 1)) * rng.normal(size=theta.shape)
-    history = Grouped(*(np.asarray(value, dtype) for value in (x, counts, sums)))  # type: ignore[arg-type]
-    return Cases(history, tilt.astype(dtype), start.astype(dtype))
+    history = Grouped(*(jnp.asarray(value, dtype) for value in (x, counts, sums)))
+    return Cases(history, jnp.asarray(tilt, dtype), jnp.asarray(start, dtype))
 
 
 def rewards(rng: np.random.Generator, family: str, counts: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -90,7 +91,7 @@ def solve(family: str, cases: Cases, ridge: float) -> Fit:
     def one(history: Grouped, tilt: jax.Array, start: jax.Array) -> Fit:
         return fit(family, history, ridge=ridge, tilt=tilt, start=start)
 
-    return jax.vmap(one)(*cases)
+    return jax.vmap(one)(cases.history, cases.tilt, cases.start)
 
 
 def main() -> None:

@@ -44,6 +44,7 @@ from explorax.glm.history import weighted_gram
 from explorax.glm.linalg import factorize, spans
 
 MAX_STEPS = 500  # Newton steps; benchmarks/fit_stress.py prints how many are ever used
+PATIENCE = 50  # steps after which a gradient that is small enough will do, where rounding keeps it from getting smaller
 FULL_STEP = 0.5  # r up to which the full Newton step is taken; self-concordance proves it goes down up to 1.25 / M
 SEARCH_RATIO = 1.01  # how closely the minimum along a direction is bracketed
 SEARCH_TRIALS = 40
@@ -159,7 +160,8 @@ def newton(
 ) -> Fit:
     """Damped Newton steps until the scores of the rows seen stand still."""
     problem = posed(history, ridge=ridge, tilt=tilt)
-    rounding = 16 * jnp.finfo(problem.tilt.dtype).eps
+    eps = float(jnp.finfo(problem.tilt.dtype).eps)
+    rounding, enough = 16 * eps, max(eps ** (2 / 3), tolerance**2)
     zero = jnp.zeros_like(problem.tilt)
     if start is None:
         start = zero
@@ -180,14 +182,14 @@ def newton(
             )
         moved = theta + length * direction
         # Where the gradient is nothing but rounding a step would be noise; one that overflows is not taken either.
-        stay = (gradient_error(family, problem, theta) <= rounding) | ~jnp.all(jnp.isfinite(moved))
+        bound = jnp.where(steps < PATIENCE, rounding, enough)
+        stay = (gradient_error(family, problem, theta) <= bound) | ~jnp.all(jnp.isfinite(moved))
         return jnp.where(stay, theta, moved), steps + 1, stay | (largest <= tolerance)
 
     theta, steps, _ = lax.while_loop(
         lambda carry: (carry[1] < max_steps) & ~carry[2], step, (start, jnp.zeros((), int), jnp.asarray(False))
     )
     error = gradient_error(family, problem, theta)
-    enough = max(float(jnp.finfo(theta.dtype).eps) ** (2 / 3), tolerance**2)
     return Fit(theta, error <= enough, steps, error, existence(family, problem, theta))
 
 

@@ -1,0 +1,106 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.linalg import qr
+
+from explorax.errors import InvalidFeatures, InvalidShape
+from explorax.glm import families
+from explorax.glm.basis import check_spanning, spanning_arms
+from explorax.glm.fit import fit
+from explorax.glm.history import Grouped
+from explorax.glm.linalg import eigen, factorize, spans
+from explorax.glm.project import project
+from tests.problems import FAMILIES, random_history
+
+
+def random_gram(rng, size, scale=1.0):
+    x = rng.normal(size=(3 * size, size)) * scale
+    return x.T @ x
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_factor_does_what_the_dense_inverse_does(size):
+    rng = np.random.default_rng(size)
+    matrix = random_gram(rng, size, 10 ** rng.uniform(-3, 3, size))
+    factor, inverse = factorize(jnp.asarray(matrix)), np.linalg.inv(matrix)
+    vector, rows = rng.normal(size=size), rng.normal(size=(5, size))
+    np.testing.assert_allclose(factor.solve(vector), inverse @ vector, rtol=1e-7)
+    np.testing.assert_allclose(factor.inverse_norms(rows), np.sqrt(np.sum(rows @ inverse * rows, axis=1)), rtol=1e-7)
+    half = np.stack([factor.correlate(unit) for unit in np.eye(size)], axis=1)
+    np.testing.assert_allclose(half @ half.T, matrix, rtol=1e-10)
+    half = np.stack([factor.decorrelate(unit) for unit in np.eye(size)], axis=1)
+    np.testing.assert_allclose(half @ half.T, inverse, rtol=1e-7)
+
+
+def test_singular_matrices_have_finite_factors():
+    for matrix in (np.zeros((3, 3)), np.ones((3, 3)), np.diag([1e6, 0.0, 1e-6])):
+        factor = factorize(jnp.asarray(matrix))
+        assert np.all(np.isfinite(factor.lower))
+        assert np.all(np.isfinite(factor.inverse))
+        assert not spans(factor)
+        # Drawing from N(0, M) must not leave the range of M.
+        np.testing.assert_allclose(factor.correlate(np.ones(3))[np.diagonal(matrix) == 0], 0)
+
+
+def test_batches_agree_with_single_matrices():
+    rng = np.random.default_rng(0)
+    matrices = jnp.asarray([random_gram(rng, 4) for _ in range(7)])
+    single = [factorize(matrix).inverse for matrix in matrices]
+    np.testing.assert_allclose(jax.jit(jax.vmap(factorize))(matrices).inverse, single, rtol=1e-12)
+    values = jax.vmap(lambda matrix: eigen(matrix)[0])(matrices)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrices), rtol=1e-10)
+
+
+def test_many_batches_under_way_at_once_do_not_hang():
+    # Batched LAPACK calls wait inside XLA's thread pool; before they were taken apart this test never ended.
+    matrices = jnp.asarray(np.stack([np.eye(12)] * 600))
+    batched = jax.jit(jax.vmap(lambda matrix: factorize(matrix).solve(jnp.ones(12)) + eigen(matrix)[0]))
+    results = [batched(matrices * (i + 1)) for i in range(8)]
+    for i, result in enumerate(results):
+        np.testing.assert_allclose(result, i + 1 + 1 / (i + 1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_basis_is_that_of_pivoted_qr(seed):
+    arms = np.random.default_rng(seed).uniform(-1, 1, (30, 6))
+    basis = spanning_arms(jnp.asarray(arms))
+    _, triangle, order = qr(arms.T, pivoting=True)
+    assert list(basis.arms) == list(order[:6])
+    np.testing.assert_allclose(basis.pivots, np.abs(np.diagonal(triangle)), rtol=1e-10)
+
+
+def test_basis_of_few_or_dependent_arms():
+    with pytest.raises(InvalidShape, match="2 arms cannot span 3 features: help"):
+        check_spanning((2, 3), spanning_arms(jnp.ones((2, 3))), "help")
+    flat = jnp.asarray(np.random.default_rng(0).normal(size=(9, 2)) @ np.ones((2, 3)))
+    with pytest.raises(InvalidFeatures, match="span only 1 of 3 dimensions"):
+        check_spanning((9, 3), spanning_arms(flat), "help")
+
+
+def distance(family, history, theta, target):
+    x, n, _ = (np.asarray(part) for part in history)
+    miss = x.T @ (n * (np.asarray(family.mean(x @ theta)) - np.asarray(family.mean(x @ target))))
+    return miss @ np.linalg.solve((x.T * n) @ x, miss)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_projection_beats_a_dense_search_on_the_sphere(name, seed):
+    rng = np.random.default_rng(seed)
+    family, history = families.get(name), random_history(rng, name, features=2)
+    theta = fit(name, history, ridge=1e-3).theta
+    radius = 0.6 * float(jnp.linalg.norm(theta))
+    found = project(family, history, theta, radius)
+    assert float(jnp.linalg.norm(found)) <= radius * (1 + 1e-9)
+    angles = np.linspace(0, 2 * np.pi, 4001)
+    circle = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    best = min(distance(family, history, point, theta) for point in circle[::4])
+    assert distance(family, history, found, theta) <= best * (1 + 1e-9)
+    inside = project(family, history, theta, 2 * radius)
+    np.testing.assert_array_equal(inside, theta)
+
+
+def test_projection_before_any_reward_is_finite():
+    history = Grouped.of(jnp.eye(3))
+    assert np.all(np.isfinite(project(families.bernoulli, history, jnp.ones(3), 0.5)))
