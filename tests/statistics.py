@@ -19,7 +19,9 @@ def assert_standard_normal(draws: np.ndarray, alarm: float = FALSE_ALARM) -> Non
     products = draws[:, upper[0]] * draws[:, upper[1]]
     expected = np.asarray(upper[0] == upper[1], float)
     deviation = np.abs(products.mean(axis=0) - expected) / np.sqrt((1 + expected) / count)
-    assert 2 * stats.norm.sf(deviation.max()) > level / len(expected), f"covariance is off by {deviation.max():.1f} s.d."
+    assert 2 * stats.norm.sf(deviation.max()) > level / len(expected), (
+        f"covariance is off by {deviation.max():.1f} s.d."
+    )
     for column in draws.T:
         assert stats.kstest(column, "norm").pvalue > level / size, "marginal law is not normal"
 

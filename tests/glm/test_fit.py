@@ -48,7 +48,9 @@ def test_logistic_ridge_against_scikit_learn(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_poisson_ridge_against_scikit_learn(seed):
     x, y = random_rows(np.random.default_rng(seed), "poisson")
-    model = PoissonRegressor(alpha=0.7 / len(y), fit_intercept=False, solver="newton-cholesky", tol=1e-14, max_iter=1000)
+    model = PoissonRegressor(
+        alpha=0.7 / len(y), fit_intercept=False, solver="newton-cholesky", tol=1e-14, max_iter=1000
+    )
     np.testing.assert_allclose(fit("poisson", rows(x, y), ridge=0.7).theta, model.fit(x, y).coef_, rtol=1e-8)
 
 

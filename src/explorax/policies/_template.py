@@ -1,0 +1,32 @@
+"""Boltzmann exploration: a complete small policy, to copy when you add one.
+
+    pull arm i with probability proportional to exp(x_iᵀθ̄ / T),    θ̄ the ridge maximum-likelihood estimate
+
+    T   `temperature`
+
+To add a policy: copy this file to `policies/<name>.py`, name the function like the file, write the rule and its
+reference here, and add one line to `registry.py`.  The contract tests and the docs table then know it.
+
+Reference: Sutton, Integrated Architectures for Learning, Planning, and Reacting, ICML 1990 (softmax action choice).
+"""
+
+from typing import Unpack
+
+import jax
+from jax import Array
+
+from explorax.policies.base import Policy, check_positive
+from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState
+
+
+def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
+    """Build Boltzmann exploration; see `GLMSettings` for what all GLM policies take."""
+    model = GLMModel(name="boltzmann", **settings)
+    check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
+
+    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+        # The largest of scores plus Gumbel noise is a draw from their softmax.
+        noise = jax.random.gumbel(key, arms.shape[:1], arms.dtype)
+        return arms @ state.theta_mle / temperature + noise, state.converged
+
+    return model.policy(act)

@@ -1,0 +1,256 @@
+"""What every registered policy must do, for fixed and changing arms, in every family it models."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import explorax
+from explorax.glm import families
+from explorax.glm.fit import fit
+from explorax.policies._template import boltzmann
+from tests.statistics import FALSE_ALARM
+
+ARMS, FEATURES, CAPACITY = 8, 3, 64
+GLM = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm", "greedy")
+CASES = [
+    (name, family, kind)
+    for name, entry in explorax.policies().items()
+    for family in entry.families
+    for kind in ("fixed", "changing")
+] + [("template", "bernoulli", "fixed"), ("template", "bernoulli", "changing")]
+# Tests of one policy go to one process, which then compiles it once.
+every_case = pytest.mark.parametrize(
+    ("name", "family", "kind"), [pytest.param(*case, marks=pytest.mark.xdist_group("-".join(case))) for case in CASES]
+)
+
+
+@functools.cache
+def build(name, family, **settings):
+    if name == "template":
+        return boltzmann(capacity=CAPACITY, when_full="forget", **settings)
+    if name in GLM:
+        settings = {"family": family, "capacity": CAPACITY, "when_full": "forget", **settings}
+    return explorax.make(name, **settings)
+
+
+def arms_at(t, kind, dtype=float):
+    seed = t if kind == "changing" else 0
+    return jnp.asarray(np.random.default_rng(seed).uniform(-1, 1, (ARMS, FEATURES)), dtype)
+
+
+def start(policy, kind, dtype=float):
+    return policy.init(arms_at(0, kind, dtype) if kind == "fixed" else FEATURES)
+
+
+def reward_at(t, family):
+    score = jnp.asarray(np.random.default_rng(1000 + t).normal())
+    return float(families.get(family).sample(jax.random.key(t), score))
+
+
+def played(name, family, kind, rounds, dtype=float, **settings):
+    """A policy and its state after some rounds of plain calls."""
+    policy = build(name, family, **settings)
+    state = start(policy, kind, dtype)
+    for t in range(rounds):
+        arms = arms_at(t, kind, dtype)
+        arm = policy.act(jax.random.key(t), state, arms, t).arm
+        state = policy.update(state, arm, arms[arm], reward_at(t, family))
+    return policy, state
+
+
+def assert_same(first, second):
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
+@every_case
+def test_pure_and_deterministic(name, family, kind):
+    policy, state = played(name, family, kind, 6)
+    before = jax.tree.map(np.array, state)
+    arms = arms_at(6, kind)
+    first, second = (policy.act(jax.random.key(6), state, arms, 6) for _ in range(2))
+    assert_same(first, second)
+    after = [policy.update(state, first.arm, arms[first.arm], 1.0) for _ in range(2)]
+    assert_same(*after)
+    assert_same(state, before)
+
+
+@every_case
+def test_randomized_exactly_if_the_registry_says_so(name, family, kind):
+    policy, state = played(name, family, kind, 5)
+    randomized = True if name == "template" else explorax.policies()[name].randomized
+    scores = [policy.act(jax.random.key(seed), state, arms_at(9, kind), 9).scores for seed in range(4)]
+    assert (len({tuple(np.asarray(s)) for s in scores}) > 1) == randomized
+
+
+@every_case
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_shapes_and_dtypes(name, family, kind, dtype):
+    if kind == "changing" and dtype == "float32":
+        # init(d) has no array to take a dtype from and uses JAX's default.
+        dtype = "float64"
+    policy, state = played(name, family, kind, 4, dtype)
+    action = policy.act(jax.random.key(0), state, arms_at(4, kind, dtype), 4)
+    assert action.arm.shape == ()
+    assert jnp.issubdtype(action.arm.dtype, jnp.integer)
+    assert 0 <= int(action.arm) < ARMS
+    assert action.scores.shape == (ARMS,)
+    assert action.scores.dtype == dtype
+    assert action.forced.dtype == action.converged.dtype == bool
+    assert action.converged
+    fresh = start(policy, kind, dtype)
+    for old, new in zip(jax.tree.leaves(fresh), jax.tree.leaves(state), strict=True):
+        assert (old.shape, old.dtype) == (new.shape, new.dtype)
+        assert not jnp.issubdtype(new.dtype, jnp.floating) or new.dtype == dtype
+
+
+@every_case
+def test_arguments_of_another_precision_do_not_change_the_state(name, family, kind):
+    policy, state = played(name, family, kind, 4)
+    narrow = np.asarray(arms_at(4, "fixed"), np.float32)
+    if kind == "fixed":
+        state = policy.init(jnp.asarray(narrow, float))
+    updated = policy.update(state, 2, narrow[2], np.float32(1))
+    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(updated), strict=True):
+        assert old.dtype == new.dtype
+
+
+@every_case
+def test_compiled_batched_and_plain_calls_agree(name, family, kind):
+    policy, state = played(name, family, kind, 7)
+    arms = arms_at(7, kind)
+    keys = jax.random.split(jax.random.key(1), 5)
+    plain = [policy.act(key, state, arms, 7) for key in keys]
+    jitted = [jax.jit(policy.act)(key, state, arms, 7) for key in keys]
+    batched = jax.vmap(policy.act, (0, None, None, None))(keys, state, arms, 7)
+    for i in range(5):
+        np.testing.assert_allclose(jitted[i].scores, plain[i].scores, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(batched.scores[i], plain[i].scores, rtol=1e-8, atol=1e-10)
+        assert plain[i].arm == jitted[i].arm == batched.arm[i]
+    pulled = jnp.arange(ARMS)
+    updated = jax.vmap(policy.update, (None, 0, 0, None))(state, pulled, arms, 1.0)
+    for arm in range(ARMS):
+        expected = jax.tree.leaves(policy.update(state, arm, arms[arm], 1.0))
+        for got, want in zip(jax.tree.leaves(updated), expected, strict=True):
+            np.testing.assert_allclose(np.asarray(got)[arm], want, rtol=1e-8, atol=1e-10)
+
+
+@every_case
+def test_a_scan_is_a_loop(name, family, kind):
+    rounds = 12
+    policy, expected = played(name, family, kind, rounds)
+    arms = jnp.stack([arms_at(t, kind) for t in range(rounds)])
+    keys = jnp.stack([jax.random.key(t) for t in range(rounds)])
+    rewards = jnp.asarray([reward_at(t, family) for t in range(rounds)])
+
+    def step(state, inputs):
+        t, key, offered, reward = inputs
+        arm = policy.act(key, state, offered, t).arm
+        return policy.update(state, arm, offered[arm], reward), arm
+
+    state, _ = jax.jit(lambda s: jax.lax.scan(step, s, (jnp.arange(rounds), keys, arms, rewards)))(start(policy, kind))
+    for got, want in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
+
+
+@every_case
+def test_arms_may_come_in_any_order(name, family, kind):
+    policy = build(name, family)
+    order = np.random.default_rng(3).permutation(ARMS)
+    if name in ("uniform", "template"):
+        return equivariant_in_law(policy, kind, order)
+    state = start(policy, kind)
+    shuffled = policy.init(arms_at(0, kind)[order]) if kind == "fixed" else state
+    for t in range(10):
+        arms = arms_at(t, kind)
+        action = policy.act(jax.random.key(t), state, arms, t)
+        mirrored = policy.act(jax.random.key(t), shuffled, arms[order], t)
+        assert order[mirrored.arm] == action.arm
+        np.testing.assert_allclose(mirrored.scores, action.scores[order], rtol=1e-7, atol=1e-9)
+        reward = reward_at(t, family)
+        state = policy.update(state, action.arm, arms[action.arm], reward)
+        shuffled = policy.update(shuffled, mirrored.arm, arms[action.arm], reward)
+    return None
+
+
+def equivariant_in_law(policy, kind, order):
+    """Noise of these policies belongs to an arm's place: chi-square tests of arm frequencies (alarm 1e-6)."""
+    keys = jax.random.split(jax.random.key(5), 4000)
+    arms = arms_at(50, kind)
+    counts = []
+    for offered in (arms, arms[order]):
+        state = policy.init(offered if kind == "fixed" else FEATURES)
+        pulled = jax.vmap(policy.act, (0, None, None, None))(keys, state, offered, 50).arm
+        counts.append(np.bincount(pulled, minlength=ARMS))
+    table = np.stack([counts[0][order], counts[1]])
+    assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > FALSE_ALARM
+
+
+STREAMS = {
+    "bernoulli": (lambda t: 0.0, lambda t: 1.0, lambda t: t % 2.0, lambda t: (t // 40) % 2.0),
+    "poisson": (lambda t: 0.0, lambda t: 1e6, lambda t: 1e6 * (t % 2), lambda t: 10.0 ** (t % 7)),
+    "gaussian": (lambda t: -1e6, lambda t: 1e6, lambda t: 1e6 * (-1.0) ** t, lambda t: 10.0 ** (t % 7)),
+}
+
+
+@every_case
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_adversarial_rewards_leave_finite_states(name, family, kind, dtype):
+    policy, rounds = build(name, family), 80
+    arms = jnp.stack([arms_at(t, kind, dtype) for t in range(rounds)])
+    streams = jnp.asarray([[stream(t) for t in range(rounds)] for stream in STREAMS[family]], dtype)
+
+    def play(rewards):
+        def step(state, inputs):
+            t, offered, reward = inputs
+            action = policy.act(jax.random.key(t), state, offered, t)
+            return policy.update(state, action.arm, offered[action.arm], reward), action
+
+        return jax.lax.scan(step, start(policy, kind, dtype), (jnp.arange(rounds), arms, rewards))
+
+    state, actions = jax.jit(jax.vmap(play))(streams)
+    for leaf in jax.tree.leaves((state, actions)):
+        assert np.all(np.isfinite(leaf))
+    assert np.all(actions.converged)
+
+
+@every_case
+def test_one_round_costs_the_same_at_any_time(name, family, kind):
+    # The compiled program, and so every operation outside data-dependent loops, is the same early and late …
+    policy, early = played(name, family, kind, 3)
+    _, late = played(name, family, kind, CAPACITY)
+    arms = arms_at(0, kind)
+
+    def programs(state, t):
+        act = jax.jit(policy.act).lower(jax.random.key(0), state, arms, t).as_text()
+        return act, jax.jit(policy.update).lower(state, 0, arms[0], 1.0).as_text()
+
+    assert programs(early, 3) == programs(late, CAPACITY)
+    # … and the only such loop, the Newton iteration, takes no more steps late than early.
+    if name in GLM:
+        assert newton_steps(late, family) <= newton_steps(early, family)
+
+
+def newton_steps(state, family):
+    """Steps of the refit after one more reward of the arm seen most."""
+    history = state.history
+    arm = int(jnp.argmax(history.counts))
+    more = history._replace(counts=history.counts.at[arm].add(1), sums=history.sums.at[arm].add(1))
+    return int(fit(family, more, start=state.theta_mle).iterations)
+
+
+@every_case
+def test_forced_exploration_ends_though_no_reward_comes(name, family, kind):
+    policy = build(name, family)
+    state = start(policy, kind)
+    actions = [policy.act(jax.random.key(t), state, arms_at(t, kind), t) for t in range(FEATURES + 3)]
+    explores = name in (*GLM, "template")
+    assert [bool(a.forced) for a in actions] == [explores and t < FEATURES for t in range(FEATURES + 3)]
+    assert all(np.all(np.isfinite(a.scores)) for a in actions)
+    if explores and kind == "fixed":
+        forced = np.stack([arms_at(0, kind)[a.arm] for a in actions[:FEATURES]])
+        assert np.linalg.matrix_rank(forced) == FEATURES
