@@ -35,7 +35,7 @@ class UnknownName(InvalidArgument):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]):
         known = sorted(known)
-        near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(str(name).lower().replace("-", "_"), known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
         super().__init__(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}")
 

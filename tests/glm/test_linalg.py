@@ -53,8 +53,8 @@ def test_batches_agree_with_single_matrices():
 
 
 def test_independent_batches_in_one_program_do_not_hang():
-    # With plain batched LAPACK calls this program stopped for good in each of three trials on two cores: every thread of
-    # XLA's pool waited inside one call for a thread that would finish the others.
+    # With plain batched LAPACK calls this program stopped for good in each of three trials on two cores: every
+    # thread of XLA's pool waited inside one call for a thread that would finish the others.
     rows = jnp.asarray(np.random.default_rng(0).normal(size=(1000, 60, 20)))
 
     def three_at_once(x, slope):

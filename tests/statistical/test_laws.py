@@ -49,7 +49,7 @@ def perturb_every_reward(setting, rng, scale):
 
 def perturb_sums(setting, rng, scale):
     """The paper's section 3.3: noise N(0, N_x a²) on the reward sum of each arm."""
-    arms, pulls, _, history = setting
+    _, pulls, _, history = setting
     noisy = np.asarray(history.sums) + scale * np.sqrt(pulls) * rng.normal(size=(DRAWS, len(pulls)))
 
     def one(sums):

@@ -1,0 +1,175 @@
+"""Nonsense gets an error that names the argument, shows the value and says what to do, and changes nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import explorax
+from explorax import errors
+
+ARMS = np.random.default_rng(0).uniform(-1, 1, (6, 3))
+KEY = jax.random.key(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "error", "words"),
+    [
+        ("glm_tls", {}, errors.UnknownName, "did you mean 'glm_tsl'"),
+        ("GLM-FLP", {}, errors.UnknownName, "did you mean 'glm_fpl'"),
+        (7, {}, errors.InvalidArgument, "name=7"),
+        ("glm_tsl", {"scal": 1.0}, errors.UnknownName, "unknown setting of glm_tsl 'scal': did you mean 'scale'"),
+        ("uniform", {"scale": 1.0}, errors.UnknownName, "unknown setting of uniform 'scale'"),
+        ("glm_tsl", {"scale": 0.0}, errors.InvalidArgument, "scale=0.0 must be .* above 0; .* 'greedy'"),
+        ("glm_fpl", {"scale": -1.0}, errors.InvalidArgument, "scale=-1.0"),
+        ("glm_fpl", {"scale": float("nan")}, errors.InvalidArgument, "scale=nan"),
+        ("glm_fpl", {"scale": "big"}, errors.InvalidArgument, "scale='big'"),
+        ("ucb_glm", {"width": 0.0}, errors.InvalidArgument, "width=0.0"),
+        ("glm_tsl", {"design": "formal"}, errors.UnknownName, "did you mean 'informal'"),
+        ("lin_ts", {"design": "formal"}, errors.UnknownName, "did you mean 'informal'"),
+        ("glm_tsl", {"design": "theory"}, errors.InvalidArgument, "give horizon=n"),
+        ("lin_ucb", {"design": "theory"}, errors.InvalidArgument, "give delta, or horizon=n"),
+        ("glm_tsl", {"design": "theory", "scale": 1.0, "horizon": 9}, errors.InvalidArgument, "leave scale=1.0 out"),
+        ("lin_ts", {"design": "theory", "scale": 1.0, "horizon": 9}, errors.InvalidArgument, "leave scale=1.0 out"),
+        ("glm_tsl", {"design": "theory", "horizon": 0}, errors.InvalidArgument, "rounds=0"),
+        ("glm_tsl", {"family": "bernouli"}, errors.UnknownName, "did you mean 'bernoulli'"),
+        (
+            "glm_tsl",
+            {"family": "poisson", "design": "theory", "horizon": 99},
+            errors.TheoryNotApplicable,
+            "sub-Gaussian",
+        ),
+        ("glm_tsl", {"ridge": 0}, errors.InvalidArgument, "ridge=0 with family='bernoulli'"),
+        ("glm_tsl", {"ridge": 0, "family": "gaussian", "explore": "none"}, errors.InvalidArgument, "ridge=0"),
+        ("glm_tsl", {"ridge": -1.0}, errors.InvalidArgument, "ridge=-1.0"),
+        ("lin_ts", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0.0"),
+        ("glm_tsl", {"explore": "bases"}, errors.UnknownName, "did you mean 'basis'"),
+        ("glm_tsl", {"explore": "theory"}, errors.InvalidArgument, "give horizon=n"),
+        ("greedy", {"explore": "theory", "horizon": 99}, errors.UnknownName, "greedy"),
+        ("lin_ts", {"explore": "theory"}, errors.InvalidArgument, "belongs to the GLM policies"),
+        ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity=0"),
+        ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity=2.5"),
+        ("glm_tsl", {"when_full": "drop"}, errors.UnknownName, "when_full"),
+        ("glm_tsl", {"tolerance": -1.0}, errors.InvalidArgument, "tolerance=-1.0"),
+        ("glm_tsl", {"noise_std": 0.0}, errors.InvalidArgument, "noise_std=0.0"),
+        ("glm_ucb", {"radius": -1.0}, errors.InvalidArgument, "radius=-1.0"),
+        ("glm_ucb", {"max_norm": 0.0}, errors.InvalidArgument, "max_norm=0.0"),
+        ("lin_ucb", {"norm_bound": 0.0}, errors.InvalidArgument, "norm_bound=0.0"),
+        ("lin_ts", {"delta": 1.5}, errors.InvalidArgument, "delta=1.5"),
+        ("lin_ts", {"horizon": 0}, errors.InvalidArgument, "horizon=0"),
+    ],
+)
+def test_settings(name, settings, error, words):
+    with pytest.raises(error, match=words):
+        explorax.make(name, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arms", "error", "words"),
+    [
+        ({}, ARMS[0], errors.InvalidShape, r"shape \(3,\)"),
+        ({}, np.zeros((0, 3)), errors.InvalidShape, "shape"),
+        ({}, np.full((6, 3), np.nan), errors.InvalidFeatures, "NaN or infinity"),
+        ({}, np.full((6, 3), np.inf), errors.InvalidFeatures, "NaN or infinity"),
+        ({}, "arms", errors.InvalidFeatures, "cannot be read as an array"),
+        ({}, 0, errors.InvalidArgument, "features=0"),
+        ({}, -3, errors.InvalidArgument, "features=-3"),
+        ({}, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features: use explore='none'"),
+        ({"explore": "first"}, ARMS[:2], errors.InvalidShape, "pulls the first 3: use explore='none'"),
+        ({}, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
+    ],
+)
+def test_arms(settings, arms, error, words):
+    with pytest.raises(error, match=words):
+        explorax.make("glm_tsl", **settings).init(arms)
+
+
+def test_few_or_collinear_arms_work_without_forced_rounds():
+    for arms in (ARMS[:2], ARMS @ np.diag([1.0, 1.0, 0.0])):
+        policy = explorax.make("glm_fpl", explore="none")
+        action = policy.act(KEY, policy.init(arms), arms, 0)
+        assert not action.forced
+        assert np.all(np.isfinite(action.scores))
+
+
+@pytest.mark.parametrize(
+    ("start", "arms", "t", "error", "words"),
+    [
+        (ARMS, ARMS[:, :2], 0, errors.InvalidShape, "2 features where the state was made for 3"),
+        (ARMS, ARMS[:4], 0, errors.InvalidShape, r"4 arms where the state was made for 6 fixed ones: .* init\(3\)"),
+        (3, ARMS[:, :2], 0, errors.InvalidShape, "2 features where the state was made for 3"),
+        (3, np.full((6, 3), np.nan), 0, errors.InvalidFeatures, "NaN or infinity"),
+        (ARMS, ARMS, -1, errors.InvalidArgument, "t=-1"),
+        (ARMS, ARMS, 0.5, errors.InvalidArgument, "t=0.5 must be a whole number"),
+        (ARMS, ARMS, "now", errors.InvalidArgument, "t='now'"),
+    ],
+)
+def test_act(start, arms, t, error, words):
+    policy = explorax.make("glm_tsl")
+    with pytest.raises(error, match=words):
+        policy.act(KEY, policy.init(start), arms, t)
+
+
+@pytest.mark.parametrize(
+    ("start", "arm", "x", "reward", "error", "words"),
+    [
+        (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward 2 is impossible in the bernoulli family"),
+        (ARMS, 0, ARMS[0], -0.5, errors.InvalidReward, "between 0 and 1"),
+        (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "not finite"),
+        (ARMS, 0, ARMS[0], [1.0, 0.0], errors.InvalidShape, r"reward has shape \(2,\)"),
+        (ARMS, 0, ARMS[0], "good", errors.InvalidReward, "not a number"),
+        (ARMS, 6, ARMS[0], 1.0, errors.InvalidArgument, "arm=6 must be at least 0 and below 6"),
+        (ARMS, -1, ARMS[0], 1.0, errors.InvalidArgument, "arm=-1"),
+        (ARMS, 0.0, ARMS[0], 1.0, errors.InvalidArgument, "arm=0.0 must be a whole number"),
+        (ARMS, True, ARMS[1], 1.0, errors.InvalidArgument, "arm=True must be a whole number"),
+        (ARMS, 0, ARMS[1], 1.0, errors.InvalidArgument, "x is not the row of arm 0"),
+        (ARMS, 0, ARMS[0, :2], 1.0, errors.InvalidShape, r"x has shape \(2,\) where \(3,\) is needed"),
+        (ARMS, 0, ARMS, 1.0, errors.InvalidShape, "x has shape"),
+        (ARMS, 0, np.full(3, np.nan), 1.0, errors.InvalidFeatures, "x contain"),
+        (3, 0, np.full(3, np.inf), 1.0, errors.InvalidFeatures, "x contain"),
+    ],
+)
+def test_update_raises_and_changes_nothing(start, arm, x, reward, error, words):
+    policy = explorax.make("glm_fpl")
+    state = policy.init(start)
+    before = jax.tree.map(np.array, state)
+    with pytest.raises(error, match=words):
+        policy.update(state, arm, x, reward)
+    jax.tree.map(np.testing.assert_array_equal, state, before)
+
+
+@pytest.mark.parametrize("name", ["lin_ts", "uniform"])
+def test_linear_policies_refuse_rewards_that_are_not_finite(name):
+    policy = explorax.make(name)
+    with pytest.raises(errors.InvalidReward, match="not finite"):
+        policy.update(policy.init(ARMS), 0, ARMS[0], np.inf)
+
+
+def test_a_full_history_says_so_and_keeps_what_it_has():
+    policy = explorax.make("glm_tsl", capacity=4)
+    state = policy.init(3)
+    for i in range(4):
+        state = policy.update(state, i, ARMS[i], 1.0)
+    with pytest.raises(errors.HistoryFull, match="all 4 rows are taken: give a larger capacity"):
+        policy.update(state, 4, ARMS[4], 1.0)
+    assert state.history.dropped == 0
+    # A compiled loop cannot raise; it keeps the first rows and counts the rest.
+    late = jax.jit(policy.update)(state, 4, jnp.asarray(ARMS[4]), 1.0)
+    assert late.history.dropped == 1
+    np.testing.assert_array_equal(late.history.features, state.history.features)
+    np.testing.assert_allclose(late.theta_mle, state.theta_mle, rtol=1e-6)
+
+
+def test_one_tree_of_errors():
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            assert issubclass(kind, errors.ExploraxError), name
+            assert f" {name} " in f" {errors.__doc__} ", name
+    assert issubclass(errors.InvalidArgument, ValueError)
+
+
+def test_names_as_in_the_paper():
+    for entry in explorax.policies().values():
+        assert isinstance(explorax.make(entry.title), explorax.Policy)
+        assert isinstance(explorax.make(entry.name.upper()), explorax.Policy)
+        assert entry.reference

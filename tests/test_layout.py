@@ -1,0 +1,63 @@
+"""Imports go up the list of ARCHITECTURE.md only, and the core needs nothing but jax and numpy."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+ORDER = [
+    "explorax.errors",
+    "explorax.glm.families",
+    "explorax.glm.linalg",
+    "explorax.glm.history",
+    "explorax.glm.fit",
+    "explorax.glm.basis",
+    "explorax.glm.project",
+    "explorax.theory",
+    "explorax.policies.base",
+    "explorax.policies.exploration",
+    "explorax.policies.glm_model",
+    "explorax.policies.linear_model",
+    "explorax.policies.",  # every algorithm; one may use another's parts
+    "explorax.registry",
+    "explorax",
+]
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def module_name(path):
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def rank(module):
+    if module in ORDER:
+        return ORDER.index(module)
+    return ORDER.index("explorax.policies.") if module.startswith("explorax.policies.") else None
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            known = [name for name in inside if (SOURCE / Path(*name.split("."))).with_suffix(".py").exists()]
+            yield from known or [node.module]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_go_up(path):
+    own = rank(module_name(path))
+    for name in imports(path):
+        if name.split(".")[0] != "explorax":
+            assert name.split(".")[0] in {"jax", "numpy"} | set(sys.stdlib_module_names), name
+        elif own is not None:
+            assert rank(name) is not None, name
+            assert rank(name) <= own, f"{module_name(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_no_file_outgrows_its_idea(path):
+    assert len(path.read_text().splitlines()) <= 400
