@@ -6,9 +6,9 @@ A case is a random history, ridge, tilt and starting point drawn from what break
 
     histories   ordinary; d single pulls of d arms; separated rewards; only the smallest or largest reward
     counts      log-uniform up to 1e6
-    features    of size 1; columns on scales from 1e-3 to 1e3; two collinear columns
+    features    of size 1; columns on scales from 1e-3 to 1e3 (in float32, to where the dtype ends); two collinear
     tilts       none, GLM-FPL's with a = 0.5 (informal) and 7 (the theory's at d = 20, n = 50 000)
-    ridges      1, 1e-2, 1e-4, 1e-6; in float32 at least 1e-6 of the largest squared feature, see `glm.fit`
+    ridges      1, 1e-2, 1e-4 and, in float64, 1e-6
     starts      zero, random, and 1000 times too far
 
 A fit fails if it is not finite or its gradient is not at the level of rounding (`Fit.converged`).
@@ -28,7 +28,7 @@ from explorax.glm.history import Grouped
 FAMILIES = ("bernoulli", "gaussian", "poisson")
 SHAPES = ((2, 1), (10, 3), (30, 10), (60, 20))  # arms, features
 RIDGES = (1.0, 1e-2, 1e-4, 1e-6)
-SCALED = 1e3  # largest feature where columns are scaled
+RESOLVED = {"float64": 1e-12, "float32": 1e-4}  # smallest ridge, relative to the largest squared feature; see `glm.fit`
 
 
 class Cases(NamedTuple):
@@ -45,10 +45,9 @@ def hard_cases(
     """Draw `size` random cases."""
     arms, features = shape
     x = rng.uniform(-1, 1, (size, arms, features))
-    resolved = 1e-6 if dtype == np.float32 else 1e-12
-    if ridge >= resolved * SCALED**2:
-        scaled = rng.random(size) < 0.3
-        x[scaled] *= 10 ** rng.uniform(-3, 3, (scaled.sum(), 1, features))
+    scaled = rng.random(size) < 0.3
+    largest_scale = min(3, 0.5 * np.log10(ridge / RESOLVED[dtype.name]))
+    x[scaled] *= 10 ** rng.uniform(-3, largest_scale, (scaled.sum(), 1, features))
     if features > 1:
         collinear = rng.random(size) < 0.2
         x[collinear, :, -1] = x[collinear, :, 0]
@@ -101,23 +100,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    cells = 2 * len(FAMILIES) * len(RIDGES) * len(SHAPES)
-    size = -(-options.cases // cells)
+    cells = [
+        (dtype, family, ridge)
+        for dtype in (np.dtype("float64"), np.dtype("float32"))
+        for family in FAMILIES
+        for ridge in RIDGES
+        if ridge >= RESOLVED[dtype.name]
+    ]
+    size = -(-options.cases // (len(cells) * len(SHAPES)))
     print(f"{'dtype':8s} {'family':10s} {'ridge':>6s} {'cases':>7s} {'failures':>8s}   steps: median, 99 %, most")
     total, failures, most, began = 0, 0, 0, time.perf_counter()
-    for dtype in (np.dtype("float64"), np.dtype("float32")):
-        for family in FAMILIES:
-            for ridge in RIDGES:
-                fits = [solve(family, hard_cases(rng, family, size, shape, dtype, ridge), ridge) for shape in SHAPES]
-                steps = np.concatenate([np.asarray(f.iterations) for f in fits])
-                good = np.concatenate([np.asarray(f.converged) & np.isfinite(f.theta).all(axis=1) for f in fits])
-                middle, high, top = np.percentile(steps, (50, 99, 100))
-                print(
-                    f"{dtype.name:8s} {family:10s} {ridge:6.0e} {len(good):7d} {np.sum(~good):8d}   "
-                    f"{middle:.0f}, {high:.0f}, {top:.0f}",
-                    flush=True,
-                )
-                total, failures, most = total + len(good), failures + int(np.sum(~good)), max(most, int(top))
+    for dtype, family, ridge in cells:
+        fits = [solve(family, hard_cases(rng, family, size, shape, dtype, ridge), ridge) for shape in SHAPES]
+        steps = np.concatenate([np.asarray(f.iterations) for f in fits])
+        good = np.concatenate([np.asarray(f.converged) & np.isfinite(f.theta).all(axis=1) for f in fits])
+        middle, high, top = np.percentile(steps, (50, 99, 100))
+        row = f"{dtype.name:8s} {family:10s} {ridge:6.0e} {len(good):7d} {np.sum(~good):8d}"
+        print(f"{row}   {middle:.0f}, {high:.0f}, {top:.0f}", flush=True)
+        total, failures, most = total + len(good), failures + int(np.sum(~good)), max(most, int(top))
     seconds = time.perf_counter() - began
     print(f"{total} cases, {failures} failures, at most {most} of {MAX_STEPS} steps, {seconds:.0f} s")
 

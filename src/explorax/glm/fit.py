@@ -23,8 +23,9 @@ about r².  Or earlier, where the gradient is nothing but rounding.  What `Fit` 
 answer.
 
 **What it cannot do.**  In float32 a score that is a small difference of numbers beyond 1e6 is lost.  Scores grow
-that large only if the ridge is tiny next to the features: keep λ above 1e-6 of the largest squared feature, or use
-float64, which reaches down to 1e-12 of it.  Outside of that range the answer is still finite, and `converged` tells.
+that large only if the ridge is tiny next to the features: keep λ above 1e-4 of the largest squared feature, or use
+float64, which reaches down to 1e-12 of it.  Outside of that range the answer is still finite, and `gradient_error` is
+what the dtype could do.
 
 Reference: Bach, Self-concordant analysis for logistic regression, 2010 (the bound on curvature behind the damping).
 """
@@ -43,7 +44,7 @@ from explorax.glm.families import Family
 from explorax.glm.history import weighted_gram
 from explorax.glm.linalg import factorize, spans
 
-MAX_STEPS = 500  # Newton steps; benchmarks/fit_stress.py prints how many are ever used
+MAX_STEPS = 1000  # Newton steps; benchmarks/fit_stress.py prints how many are ever used
 PATIENCE = 50  # steps after which a gradient that is small enough will do, where rounding keeps it from getting smaller
 FULL_STEP = 0.5  # r up to which the full Newton step is taken; self-concordance proves it goes down up to 1.25 / M
 SEARCH_RATIO = 1.01  # how closely the minimum along a direction is bracketed
@@ -238,9 +239,10 @@ def gradient_error(family: Family, problem: Problem, theta: Array) -> Array:
     blur = theta.shape[-1] * eps * (sizes @ jnp.abs(theta))
     blurred = (family.mean(scores + blur) - family.mean(scores - blur)) / eps
     terms = problem.counts * (jnp.abs(family.mean(scores)) + blurred) + jnp.abs(problem.sums)
+    terms = jnp.minimum(terms, jnp.finfo(theta.dtype).max ** 0.5)  # so that none is infinite times zero
     total = terms @ sizes + jnp.abs(problem.tilt) + problem.ridge * jnp.abs(theta)
     error = jnp.abs(gradient(family, problem, theta)) / jnp.where(total > 0, total, 1)
-    return jnp.max(error)
+    return jnp.where(jnp.all(jnp.isfinite(error)), jnp.max(error), jnp.inf)
 
 
 def existence(family: Family, problem: Problem, theta: Array) -> Array:
