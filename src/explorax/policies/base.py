@@ -137,12 +137,12 @@ def as_floats(name: str, values: ArrayLike, dtype: np.dtype | None) -> Array:
     return array
 
 
-def check_count(name: str, value: object, meaning: str, below: int | None = None) -> None:
+def check_count(name: str, value: Any, meaning: str, below: int | None = None) -> None:
     """Raise unless `value` is a whole number from 0 up to, but not including, `below`."""
     dtype = getattr(value, "dtype", np.dtype(type(value)) if isinstance(value, int) else None)
-    if dtype is None or not jnp.issubdtype(dtype, jnp.integer) or np.ndim(value) != 0:  # type: ignore[arg-type]
+    if dtype is None or not jnp.issubdtype(dtype, jnp.integer) or np.ndim(value) != 0:
         raise InvalidArgument(f"{name}={value!r} must be a whole number: {meaning}")
-    if is_known(value) and not 0 <= int(value) < (below or np.inf):  # type: ignore[call-overload]
+    if is_known(value) and not 0 <= int(value) < (below or np.inf):
         limit = "" if below is None else f" and below {below}"
         raise InvalidArgument(f"{name}={value} must be at least 0{limit}: {meaning}")
 
