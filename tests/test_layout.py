@@ -9,6 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = [
     "explorax.errors",
+    "explorax.checks",
     "explorax.glm.families",
     "explorax.glm.linalg",
     "explorax.glm.history",

@@ -18,9 +18,6 @@ values only in plain calls.
 import difflib
 from collections.abc import Iterable
 
-import jax
-import numpy as np
-
 
 class ExploraxError(Exception):
     """Base of all errors raised by explorax."""
@@ -62,13 +59,3 @@ class HistoryFull(ExploraxError):
 
 class TheoryNotApplicable(InvalidArgument):
     """A theorem's precondition does not hold."""
-
-
-def is_known(*values: object) -> bool:
-    """Whether all values can be looked at, i.e. none is being traced by JAX."""
-    return not any(isinstance(value, jax.core.Tracer) for value in values)
-
-
-def is_number(value: object) -> bool:
-    """Whether a setting is a finite real number."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))

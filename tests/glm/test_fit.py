@@ -187,6 +187,15 @@ def test_compiled_batched_and_scanned_fits_agree():
     np.testing.assert_allclose(jax.vmap(jax.vmap(one))(nested).reshape(6, -1), plain, rtol=1e-10)
 
 
+def test_plain_lists_and_whole_numbers_are_read():
+    exact = fit("bernoulli", Grouped(jnp.eye(2), jnp.asarray([3.0, 5.0]), jnp.asarray([1.0, 2.0]))).theta
+    np.testing.assert_allclose(fit("bernoulli", Grouped([[1, 0], [0, 1]], [3, 5], [1, 2])).theta, exact, rtol=1e-12)
+    mixed = fit("bernoulli", Grouped(np.eye(2, dtype="float32"), np.array([3, 5]), np.array([1.0, 2.0])), tilt=[0, 0])
+    assert mixed.theta.dtype == "float32"
+    assert mixed.converged
+    np.testing.assert_allclose(mixed.theta, exact, rtol=1e-5)
+
+
 def separable(x, y):
     """Whether some direction separates the rewards, by linear programming: then no estimate exists."""
     signs = np.where(y == 1, 1, -1)[:, None] * x
@@ -250,7 +259,7 @@ def broken(**changes):
         ({"history": broken(counts=jnp.ones(3))}, errors.InvalidShape, "counts has shape"),
         ({"history": broken(features=jnp.ones(3))}, errors.InvalidShape, "features have shape"),
         ({"history": broken(features=jnp.full((12, 4), np.inf))}, errors.InvalidFeatures, "features contain NaN"),
-        ({"history": broken(counts=-jnp.ones(12))}, errors.InvalidArgument, "counts must be finite"),
+        ({"history": broken(counts=-jnp.ones(12))}, errors.InvalidArgument, "counts must not be negative"),
         ({"history": broken(sums=jnp.full(12, np.nan))}, errors.InvalidFeatures, "sums contain NaN"),
         ({"family": "binomal"}, errors.UnknownName, "unknown family 'binomal'"),
     ],

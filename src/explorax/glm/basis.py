@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from explorax.errors import InvalidFeatures, InvalidShape, is_known
+from explorax.checks import is_known
+from explorax.errors import InvalidFeatures, InvalidShape
 
 
 class Basis(NamedTuple):

@@ -37,11 +37,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from jax.typing import ArrayLike
 
 from explorax import errors
+from explorax.checks import as_floats, is_known, is_number
 from explorax.glm import families
 from explorax.glm.families import Family
-from explorax.glm.history import weighted_gram
+from explorax.glm.history import Grouped, weighted_gram
 from explorax.glm.linalg import factorize, spans
 
 MAX_STEPS = 1000  # Newton steps; benchmarks/fit_stress.py prints how many are ever used
@@ -123,8 +125,8 @@ def fit(
     history: WeightedRows,
     *,
     ridge: float = 1.0,
-    tilt: Array | None = None,
-    start: Array | None = None,
+    tilt: ArrayLike | None = None,
+    start: ArrayLike | None = None,
     tolerance: float | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Fit:
@@ -136,11 +138,19 @@ def fit(
     step in units of the linear score xᵀθ, by default four times the square root of the dtype's precision.
     """
     family = families.get(family)
-    check_fit_arguments(family, history, ridge, tilt, start, tolerance, max_steps)
+    check_fit_settings(ridge, tolerance)
+    if max_steps < 1:
+        raise errors.InvalidArgument(f"max_steps={max_steps!r} must be at least 1")
+    rows, tilt, start = check_arrays(history, tilt, start)
+    if ridge == 0 and family is not families.gaussian and not is_known(*rows, tilt):
+        raise errors.NoMaximumLikelihood(
+            f"ridge=0 inside compiled code: whether the {family.name} estimate exists cannot be checked there, "
+            "and early in a bandit run it never does: give ridge > 0, for example 1e-6"
+        )
     if tolerance is None:
-        tolerance = 4 * float(jnp.finfo(history.features.dtype).eps) ** 0.5
-    result = newton(family, history, float(ridge), tilt, start, float(tolerance), max_steps)
-    if ridge == 0 and errors.is_known(result.theta) and not (result.converged and result.mle_exists == YES):
+        tolerance = 4 * float(jnp.finfo(rows.features.dtype).eps) ** 0.5
+    result = newton(family, rows, float(ridge), tilt, start, float(tolerance), max_steps)
+    if ridge == 0 and is_known(result.theta) and not (result.converged and result.mle_exists == YES):
         raise errors.NoMaximumLikelihood(
             f"ridge=0: the {family.name} maximum-likelihood estimate cannot be shown to exist for this history "
             "(too few or separated observations): give ridge > 0, for example 1e-6"
@@ -152,7 +162,7 @@ def fit(
 @jax.default_matmul_precision("highest")
 def newton(
     family: Family,
-    history: WeightedRows,
+    rows: Grouped,
     ridge: float,
     tilt: Array | None,
     start: Array | None,
@@ -160,7 +170,7 @@ def newton(
     max_steps: int,
 ) -> Fit:
     """Damped Newton steps until the scores of the rows seen stand still."""
-    problem = posed(history, ridge=ridge, tilt=tilt)
+    problem = posed(rows, ridge=ridge, tilt=tilt)
     eps = float(jnp.finfo(problem.tilt.dtype).eps)
     rounding, enough = 16 * eps, max(eps ** (2 / 3), tolerance**2)
     zero = jnp.zeros_like(problem.tilt)
@@ -281,45 +291,32 @@ def existence(family: Family, problem: Problem, theta: Array) -> Array:
 
 def check_fit_settings(ridge: float, tolerance: float | None) -> None:
     """Raise unless ridge and tolerance can be used."""
-    if not (errors.is_number(ridge) and ridge >= 0):
+    if not (is_number(ridge) and ridge >= 0):
         raise errors.InvalidArgument(f"ridge={ridge!r} must be a finite number of at least 0, for example 1.0")
-    if tolerance is not None and not (errors.is_number(tolerance) and tolerance > 0):
+    if tolerance is not None and not (is_number(tolerance) and tolerance > 0):
         raise errors.InvalidArgument(f"tolerance={tolerance!r} must be a finite number above 0, for example 1e-6")
 
 
-def check_fit_arguments(
-    family: Family,
-    history: WeightedRows,
-    ridge: float,
-    tilt: Array | None,
-    start: Array | None,
-    tolerance: float | None,
-    max_steps: int,
-) -> None:
-    """Raise a clear error for settings, shapes or values that cannot be fitted."""
-    check_fit_settings(ridge, tolerance)
-    if max_steps < 1:
-        raise errors.InvalidArgument(f"max_steps={max_steps!r} must be at least 1")
-    if np.ndim(history.features) != 2 or 0 in np.shape(history.features):
+def check_arrays(
+    history: WeightedRows, tilt: ArrayLike | None, start: ArrayLike | None
+) -> tuple[Grouped, Array | None, Array | None]:
+    """All arrays in the dtype of the features; raises for shapes or values that cannot be fitted."""
+    features = as_floats("features", history.features)
+    if features.ndim != 2 or 0 in features.shape:
         raise errors.InvalidShape(
-            f"features have shape {np.shape(history.features)}: give a matrix with one row of features for each arm"
+            f"features have shape {features.shape}: give a matrix with one row of features for each arm"
         )
-    rows, size = np.shape(history.features)
-    for name, value, shape in (
-        ("counts", history.counts, (rows,)),
-        ("sums", history.sums, (rows,)),
-        ("tilt", tilt, (size,)),
-        ("start", start, (size,)),
-    ):
-        if value is not None and np.shape(value) != shape:
-            raise errors.InvalidShape(f"{name} has shape {np.shape(value)} where features ask for {shape}")
-    for name, value in (("features", history.features), ("tilt", tilt), ("start", start), ("sums", history.sums)):
-        if value is not None and errors.is_known(value) and not np.all(np.isfinite(value)):
-            raise errors.InvalidFeatures(f"{name} contain NaN or infinity: clean the data before fitting")
-    if errors.is_known(history.counts) and not np.all(np.isfinite(history.counts) & (np.asarray(history.counts) >= 0)):
-        raise errors.InvalidArgument("counts must be finite and not negative")
-    if ridge == 0 and family is not families.gaussian and not errors.is_known(history.features, history.counts, tilt):
-        raise errors.NoMaximumLikelihood(
-            f"ridge=0 inside compiled code: whether the {family.name} estimate exists cannot be checked there, "
-            "and early in a bandit run it never does: give ridge > 0, for example 1e-6"
-        )
+
+    def like_features(name: str, values: ArrayLike, length: int) -> Array:
+        array = as_floats(name, values, features.dtype)
+        if array.shape != (length,):
+            raise errors.InvalidShape(f"{name} has shape {array.shape} where features ask for {(length,)}")
+        return array
+
+    arms, size = features.shape
+    rows = Grouped(features, like_features("counts", history.counts, arms), like_features("sums", history.sums, arms))
+    if is_known(rows.counts) and np.any(np.asarray(rows.counts) < 0):
+        raise errors.InvalidArgument("counts must not be negative: they say how often each row was seen")
+    tilt = None if tilt is None else like_features("tilt", tilt, size)
+    start = None if start is None else like_features("start", start, size)
+    return rows, tilt, start

@@ -22,7 +22,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.errors import HistoryFull, is_known
+from explorax.checks import is_known
+from explorax.errors import HistoryFull
 
 
 class Grouped(NamedTuple):

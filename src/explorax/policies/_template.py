@@ -15,7 +15,8 @@ from typing import Unpack
 import jax
 from jax import Array
 
-from explorax.policies.base import Policy, check_positive
+from explorax.checks import check_positive
+from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState
 
 

@@ -19,7 +19,8 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, is_known, is_number
+from explorax.checks import as_floats, check_count
+from explorax.errors import InvalidArgument, InvalidShape
 
 State = Any  # a pytree of arrays; each policy has its own
 
@@ -122,32 +123,3 @@ def check_row(x: ArrayLike, want: Expected) -> Array:
         wanted = "(d,)" if want.features is None else f"({want.features},)"
         raise InvalidShape(f"x has shape {row.shape} where {wanted} is needed: the features of the arm that was pulled")
     return row
-
-
-def as_floats(name: str, values: ArrayLike, dtype: np.dtype | None) -> Array:
-    """A float array without NaN or infinity."""
-    try:
-        array = jnp.asarray(values, dtype)
-    except (TypeError, ValueError):
-        raise InvalidFeatures(f"{name} cannot be read as an array of numbers: {values!r}") from None
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        array = array.astype(float)
-    if is_known(array) and not np.all(np.isfinite(array)):
-        raise InvalidFeatures(f"{name} contain NaN or infinity: clean the features before deciding with them")
-    return array
-
-
-def check_count(name: str, value: Any, meaning: str, below: int | None = None) -> None:
-    """Raise unless `value` is a whole number from 0 up to, but not including, `below`."""
-    dtype = getattr(value, "dtype", np.dtype(type(value)) if isinstance(value, int) else None)
-    if dtype is None or not jnp.issubdtype(dtype, jnp.integer) or np.ndim(value) != 0:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number: {meaning}")
-    if is_known(value) and not 0 <= int(value) < (below or np.inf):
-        limit = "" if below is None else f" and below {below}"
-        raise InvalidArgument(f"{name}={value} must be at least 0{limit}: {meaning}")
-
-
-def check_positive(name: str, value: float, remedy: str = "") -> None:
-    """Raise unless a setting is a finite number above zero."""
-    if not (is_number(value) and value > 0):
-        raise InvalidArgument(f"{name}={value!r} must be a finite number above 0{remedy}")

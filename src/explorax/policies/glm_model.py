@@ -14,13 +14,14 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from explorax import theory
-from explorax.errors import InvalidArgument, UnknownName, is_known
+from explorax.checks import check_positive, is_known
+from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import Fit, check_fit_settings, fit, hessian, posed
 from explorax.glm.history import Grouped, Rows, check_room
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, check_positive, checked
+from explorax.policies.base import Action, Expected, Policy, checked
 
 Design = Literal["informal", "theory"]
 

@@ -17,8 +17,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax import theory
+from explorax.checks import check_positive
 from explorax.glm.project import project
-from explorax.policies.base import Policy, check_positive
+from explorax.policies.base import Policy
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState
 from explorax.policies.ucb_glm import uncertainty
 

@@ -14,8 +14,9 @@ from typing import Unpack
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.checks import check_positive
 from explorax.glm.linalg import Factor
-from explorax.policies.base import Policy, check_positive
+from explorax.policies.base import Policy
 from explorax.policies.glm_model import Design
 from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
 

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.errors import InvalidArgument, UnknownName, is_known
+from explorax.checks import check_positive, is_known
+from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families
 from explorax.glm.history import Moments
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, check_positive, checked
+from explorax.policies.base import Action, Expected, Policy, checked
 
 
 class LinearSettings(TypedDict, total=False):
