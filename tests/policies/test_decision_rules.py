@@ -152,6 +152,17 @@ def test_lin_ts_is_gaussian_glm_tsl():
     np.testing.assert_allclose(scores("lin_ts"), scores("glm_tsl", family="gaussian"), rtol=1e-7)
 
 
+def test_gaussian_policies_work_without_a_ridge():
+    squares = np.linalg.solve(GRAM, REWARDS @ ARMS[PULLS])
+    np.testing.assert_allclose(scores("greedy", family="gaussian", ridge=0.0), ARMS @ squares, rtol=1e-9)
+    policy = explorax.make("glm_tsl", family="gaussian", ridge=0.0)
+    state = policy.init(ARMS)
+    for t in range(6):  # the first estimates rest on fewer rewards than features
+        action = policy.act(jax.random.key(t), state, ARMS, t)
+        assert np.all(np.isfinite(action.scores))
+        state = policy.update(state, action.arm, ARMS[action.arm], float(t))
+
+
 def forced_arms(**settings):
     policy = explorax.make("glm_tsl", **settings)
     state = policy.init(ARMS)

@@ -19,8 +19,8 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import as_floats, check_count
-from explorax.errors import InvalidArgument, InvalidShape
+from explorax.checks import as_floats, check_count, check_positive
+from explorax.errors import InvalidArgument, InvalidShape, UnknownName
 
 State = Any  # a pytree of arrays; each policy has its own
 
@@ -99,6 +99,16 @@ def checked(
         return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
 
     return Policy(checked_init, checked_act, checked_update)
+
+
+def check_design(design: str, name: str, given: float | None, remedy: str = "") -> None:
+    """Raise unless the design is known and does not contradict the scale or width that was given."""
+    if design not in ("informal", "theory"):
+        raise UnknownName("design", design, ("informal", "theory"))
+    if given is not None and design == "theory":
+        raise InvalidArgument(f"design='theory' chooses the {name}: leave {name}={given!r} out, or the design")
+    if given is not None:
+        check_positive(name, given, remedy)
 
 
 def check_arms(arms: ArrayLike, want: Expected) -> Array:

@@ -34,7 +34,7 @@ def check_kind(kind: str) -> None:
         raise UnknownName("explore", kind, KINDS)
 
 
-def plan(kind: str, arms: Array | int, required_eigenvalue: float | None = None) -> Exploration:
+def plan(kind: str, arms: Array | int, required_eigenvalue: float = 0.0) -> Exploration:
     """The exploration of fixed arms (a matrix) or of changing ones (the number of features)."""
     if isinstance(arms, int):
         if kind == "theory":
@@ -56,9 +56,9 @@ def plan(kind: str, arms: Array | int, required_eigenvalue: float | None = None)
         chosen = arms[basis.arms]
         smallest = eigen(chosen.T @ chosen)[0][0]
         # An instance whose arms do not span explores without end rather than not at all.
-        limit = jnp.iinfo(pulls.dtype).max // size
-        pulls = jnp.where(smallest > 0, jnp.ceil(required_eigenvalue / smallest), limit)
-        pulls = jnp.minimum(pulls, float(limit // 2)).astype(int)
+        without_end = float(jnp.iinfo(pulls.dtype).max // (2 * size))
+        pulls = jnp.ceil(required_eigenvalue / jnp.maximum(smallest, 0))
+        pulls = jnp.minimum(pulls, without_end).astype(int)
     return Exploration(basis.arms, size * pulls)
 
 

@@ -21,7 +21,7 @@ from explorax.glm.families import Family
 from explorax.glm.fit import Fit, check_fit_settings, fit, hessian, posed
 from explorax.glm.history import Grouped, Rows, check_room
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, checked
+from explorax.policies.base import Action, Expected, Policy, check_design, checked
 
 Design = Literal["informal", "theory"]
 
@@ -124,12 +124,8 @@ class GLMModel:
         self, design: str, name: str, given: float | None, informal: float, theory_value: Callable[[int], float]
     ) -> Callable[[int], float]:
         """The scale or width as a function of the number of features: given, informal, or the theory's."""
-        if design not in ("informal", "theory"):
-            raise UnknownName("design", design, ("informal", "theory"))
+        check_design(design, name, given, "; a policy that does not explore is 'greedy'")
         if given is not None:
-            if design == "theory":
-                raise InvalidArgument(f"design='theory' chooses the {name}: leave {name}={given!r} out, or the design")
-            check_positive(name, given, "; a policy that does not explore is 'greedy'")
             return lambda features: float(given)
         if design == "theory":
             self.problem(1)
@@ -144,7 +140,7 @@ class GLMModel:
         else:
             size, dtype = arms.shape[1], arms.dtype
             history = Grouped.of(arms)
-        eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else None
+        eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
         plan = exploration.plan(self.explore, arms, eigenvalue)
         return GLMState(history, jnp.zeros(size, dtype), jnp.asarray(True), plan)
 

@@ -15,12 +15,12 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from explorax.checks import check_positive, is_known
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.history import Moments
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, checked
+from explorax.policies.base import Action, Expected, Policy, check_design, checked
 
 
 class LinearSettings(TypedDict, total=False):
@@ -70,12 +70,7 @@ class LinearModel:
 
     def is_theory(self, design: str, name: str, given: float | None) -> bool:
         """Whether the theory chooses the scale or width; raises if it cannot or may not."""
-        if design not in ("informal", "theory"):
-            raise UnknownName("design", design, ("informal", "theory"))
-        if given is not None:
-            if design == "theory":
-                raise InvalidArgument(f"design='theory' chooses the {name}: leave {name}={given!r} out, or the design")
-            check_positive(name, given)
+        check_design(design, name, given)
         if design == "theory" and self.horizon is None and self.delta is None:
             raise InvalidArgument("the theory's design depends on a confidence level: give delta, or horizon=n for 1/n")
         return design == "theory"
