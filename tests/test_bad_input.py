@@ -59,6 +59,9 @@ KEY = jax.random.key(0)
         ("lin_ucb", {"norm_bound": 0.0}, errors.InvalidArgument, "norm_bound=0.0"),
         ("lin_ts", {"delta": 1.5}, errors.InvalidArgument, "delta=1.5"),
         ("lin_ts", {"horizon": 0}, errors.InvalidArgument, "horizon=0"),
+        ("lin_ts", {"horizon": "long"}, errors.InvalidArgument, "horizon='long'"),
+        ("lin_ts", {"delta": "low"}, errors.InvalidArgument, "delta='low'"),
+        ("glm_tsl", {"design": "theory", "horizon": "long"}, errors.InvalidArgument, "rounds='long'"),
     ],
 )
 def test_settings(name, settings, error, words):
@@ -145,6 +148,14 @@ def test_linear_policies_refuse_rewards_that_are_not_finite(name):
     policy = explorax.make(name)
     with pytest.raises(errors.InvalidReward, match="not finite"):
         policy.update(policy.init(ARMS), 0, ARMS[0], np.inf)
+
+
+def test_a_reward_that_overflows_the_states_dtype_is_refused():
+    for name, settings in (("glm_tsl", {"family": "gaussian"}), ("lin_ts", {}), ("uniform", {})):
+        policy = explorax.make(name, **settings)
+        arms = ARMS.astype(np.float32)
+        with pytest.raises(errors.InvalidReward, match="too large for float32"):
+            policy.update(policy.init(arms), 0, arms[0], 1e39)
 
 
 def test_a_full_history_says_so_and_keeps_what_it_has():

@@ -114,6 +114,7 @@ def test_description_prints_a_table():
         (lambda: theory.problem(features=5, rounds=50, min_slope=0.0), errors.TheoryNotApplicable, "min_slope=0.0"),
         (lambda: theory.problem(features=5, rounds=50, min_slope=0.3), errors.TheoryNotApplicable, "exceeds max_slope"),
         (lambda: theory.problem(features=5, rounds=50, max_gap=-1), errors.TheoryNotApplicable, "max_gap=-1"),
+        (lambda: theory.problem(features=5, rounds=50, noise_std="a"), errors.TheoryNotApplicable, "noise_std='a'"),
         (
             lambda: theory.problem(features=5, rounds=50, family="poisson"),
             errors.TheoryNotApplicable,

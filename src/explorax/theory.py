@@ -33,6 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from explorax.checks import is_number
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, TheoryNotApplicable, UnknownName
 from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
@@ -62,9 +63,9 @@ class Problem:
                 raise InvalidArgument(f"{name}={value!r} must be a whole number of at least 1")
         for name in ("noise_std", "min_slope", "max_slope"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
+            if not (is_number(value) and value > 0):
                 raise TheoryNotApplicable(f"{name}={value!r}: the theorems need a finite number above 0")
-        if not (math.isfinite(self.max_gap) and self.max_gap >= 0):
+        if not (is_number(self.max_gap) and self.max_gap >= 0):
             raise TheoryNotApplicable(f"max_gap={self.max_gap!r} must be a finite number of at least 0")
         if self.min_slope > self.max_slope:
             raise TheoryNotApplicable(f"min_slope={self.min_slope} exceeds max_slope={self.max_slope}: exchange them")
@@ -171,7 +172,7 @@ def width(
         raise UnknownName("policy with a theory width", policy, WIDTHS)
     d, n = at.features, at.rounds
     delta = 1 / n if delta is None else delta
-    if not 0 < delta < 1:
+    if not (is_number(delta) and 0 < delta < 1):
         raise TheoryNotApplicable(f"delta={delta!r} must lie between 0 and 1")
     if policy == "ucb_glm":
         return at.noise_std / at.min_slope * math.sqrt(d / 2 * math.log(1 + 2 * n / d) + math.log(1 / delta))

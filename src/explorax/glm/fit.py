@@ -139,7 +139,7 @@ def fit(
     """
     family = families.get(family)
     check_fit_settings(ridge, tolerance)
-    if max_steps < 1:
+    if not (isinstance(max_steps, int) and max_steps >= 1):
         raise errors.InvalidArgument(f"max_steps={max_steps!r} must be at least 1")
     rows, tilt, start = check_arrays(history, tilt, start)
     if ridge == 0 and family is not families.gaussian and not is_known(*rows, tilt):

@@ -19,8 +19,8 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import as_floats, check_count, check_positive
-from explorax.errors import InvalidArgument, InvalidShape, UnknownName
+from explorax.checks import as_floats, check_count, check_positive, is_known
+from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
 
 State = Any  # a pytree of arrays; each policy has its own
 
@@ -96,6 +96,8 @@ def checked(
         if np.ndim(reward) != 0:
             raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
         check_update(state, arm, x, reward)
+        if is_known(reward) and np.abs(np.asarray(reward, float)) > float(jnp.finfo(x.dtype).max):
+            raise InvalidReward(f"reward {reward} is too large for {x.dtype}: rescale it, or give the arms as float64")
         return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
 
     return Policy(checked_init, checked_act, checked_update)

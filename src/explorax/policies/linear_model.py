@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import check_positive, is_known
+from explorax.checks import check_positive, is_known, is_number
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.history import Moments
@@ -63,9 +63,9 @@ class LinearModel:
         exploration.check_kind(self.explore)
         if self.explore == "theory":
             raise InvalidArgument("explore='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
-        if self.horizon is not None and self.horizon < 1:
+        if self.horizon is not None and not (is_number(self.horizon) and self.horizon >= 1):
             raise InvalidArgument(f"horizon={self.horizon!r} must be at least 1")
-        if self.delta is not None and not 0 < self.delta < 1:
+        if self.delta is not None and not (is_number(self.delta) and 0 < self.delta < 1):
             raise InvalidArgument(f"delta={self.delta!r} must lie between 0 and 1")
 
     def is_theory(self, design: str, name: str, given: float | None) -> bool:
