@@ -149,7 +149,16 @@ def test_informal_scales_follow_the_noise_in_the_gaussian_family():
 
 
 def test_lin_ts_is_gaussian_glm_tsl():
-    np.testing.assert_allclose(scores("lin_ts"), scores("glm_tsl", family="gaussian"), rtol=1e-7)
+    # The same law: scores are x(θ̂ + W z) with the same θ̂ and, although W differs, the same W Wᵀ = V⁻¹.
+    precision, center = linear(1.0)
+    policy = explorax.make("glm_tsl", family="gaussian")
+    state = policy.init(ARMS)
+    for arm, reward in zip(PULLS, REWARDS, strict=True):
+        state = policy.update(state, arm, ARMS[arm], reward)
+    found = np.asarray(policy.act(KEY, state, ARMS, len(PULLS)).scores)
+    root = np.asarray(state.warm.root)
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(precision), rtol=1e-9)
+    np.testing.assert_allclose(found, ARMS @ (center + root @ normal()), rtol=1e-9)
 
 
 def test_gaussian_policies_work_without_a_ridge():

@@ -8,6 +8,7 @@ import pytest
 from explorax.glm import families
 from explorax.glm.fit import fit, hessian, posed
 from explorax.glm.history import Grouped
+from explorax.glm.linalg import factorize
 from explorax.policies.glm_fpl import draw_tilt
 from explorax.policies.glm_tsl import sample
 from tests.problems import FAMILIES, random_history
@@ -107,7 +108,9 @@ def test_thompson_samples_have_covariance_a2_inverse_hessian(family, dtype):
     theta, scale = fit(family, history).theta, 1.7
     curvature = hessian(families.get(family), posed(history, ridge=1.0), theta)
     keys = jax.random.split(jax.random.key(0), DRAWS)
-    draws = np.asarray(jax.vmap(lambda key: sample(key, theta, curvature, scale))(keys), float)
+    draws = np.asarray(
+        jax.vmap(lambda key: sample(key, theta, factorize(curvature).inverse_root(), scale))(keys), float
+    )
     root = np.linalg.cholesky(np.asarray(curvature, float))
     assert_standard_normal((draws - np.asarray(theta, float)) @ root / scale)
 
@@ -122,7 +125,9 @@ def test_gaussian_fpl_with_prior_noise_is_thompson_sampling():
     perturbed = tilted_fits("gaussian", history, tilts, ridge)
     assert_standard_normal((perturbed - center) @ root / scale)
     precision = jnp.asarray(root @ root.T)
-    sampled = np.asarray(jax.vmap(lambda key: sample(key, jnp.asarray(center), precision, scale))(keys))
+    sampled = np.asarray(
+        jax.vmap(lambda key: sample(key, jnp.asarray(center), factorize(precision).inverse_root(), scale))(keys)
+    )
     assert_standard_normal((sampled - center) @ root / scale)
     assert same_law_pvalue(perturbed, np.asarray(sampled)) > FALSE_ALARM
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -17,6 +18,7 @@ class Basis(NamedTuple):
     pivots: Array  # (min(K, d),) what each arm adds: the norm of its part orthogonal to those before it
 
 
+@jax.jit
 def spanning_arms(arms: Array) -> Basis:
     """The arms that QR with column pivoting picks: each the farthest from the span of those before it.
 

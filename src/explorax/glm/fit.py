@@ -111,7 +111,7 @@ def hessian(family: Family, problem: Problem, theta: Array) -> Array:
     return weighted_gram(problem.features, weights) + problem.ridge * identity
 
 
-def posed(history: WeightedRows, *, ridge: float, tilt: Array | None = None) -> Problem:
+def posed(history: WeightedRows, *, ridge: float | Array, tilt: Array | None = None) -> Problem:
     """The optimization problem that a history, a ridge and a tilt make."""
     seen = history.counts > 0
     features = jnp.where(seen[:, None], history.features, 0)

@@ -17,7 +17,7 @@ from jax import Array
 
 from explorax.checks import check_positive
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState
+from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState, Learner
 
 
 def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
@@ -25,9 +25,11 @@ def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> P
     model = GLMModel(name="boltzmann", **settings)
     check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
 
-    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        # The largest of scores plus Gumbel noise is a draw from their softmax.
-        noise = jax.random.gumbel(key, arms.shape[:1], arms.dtype)
-        return arms @ state.theta_mle / temperature + noise, state.converged
+    # Numbers go into the state as the policy's strength, so that all temperatures share one compiled program.
+    return model.policy(perturbed_scores, lambda arms: temperature)
 
-    return model.policy(act)
+
+def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+    """Scores whose largest is a draw from the softmax of x_iᵀθ̄ / T: Gumbel noise does that."""
+    noise = jax.random.gumbel(key, arms.shape[:1], arms.dtype)
+    return learner.scores(state, arms) / state.strength + noise, state.converged

@@ -50,6 +50,13 @@ class Expected(NamedTuple):
     dtype: np.dtype | None
 
 
+class Program(NamedTuple):
+    """`act` and `update` alone: all of a policy that gets compiled."""
+
+    act: Callable[..., Action]
+    update: Callable[..., State]
+
+
 def checked(
     *,
     init: Callable[[Array | int], State],
@@ -63,10 +70,35 @@ def checked(
     Shapes are checked always.  Values (NaN, range, capacity) are checked when they are there to be looked at, which
     they are in a plain call and are not inside a caller's own `jit`, `vmap` or `scan`.
     """
+    program = compiled(act=act, update=update, expected=expected, check_update=check_update)
+    return Policy(checked_init(init), program.act, program.update)
+
+
+def checked_init(init: Callable[[Array | int], State]) -> Callable[[ArrayLike], State]:
+    """`init` with its argument checked first."""
 
     @jax.default_matmul_precision("highest")  # GPUs would otherwise round float32 products to 10 bits
-    def exact_init(arms: Array | int) -> State:
+    def exact(arms: Array | int) -> State:
         return init(arms)
+
+    def checking(arms: ArrayLike) -> State:
+        if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
+            if arms < 1:
+                raise InvalidArgument(f"features={arms} must be at least 1")
+            return exact(int(arms))
+        return exact(check_arms(arms, Expected(None, None, None)))
+
+    return checking
+
+
+def compiled(
+    *,
+    act: Callable[[Array, State, Array, Array], Action],
+    update: Callable[[State, Array, Array, Array], State],
+    expected: Callable[[State], Expected],
+    check_update: Callable[[State, ArrayLike, ArrayLike, ArrayLike], None],
+) -> Program:
+    """`act` and `update` compiled, and with every argument checked first."""
 
     @jax.jit
     @jax.default_matmul_precision("highest")
@@ -77,13 +109,6 @@ def checked(
     @jax.default_matmul_precision("highest")
     def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
         return update(state, arm, x, reward)
-
-    def checked_init(arms: ArrayLike) -> State:
-        if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
-            if arms < 1:
-                raise InvalidArgument(f"features={arms} must be at least 1")
-            return exact_init(int(arms))
-        return exact_init(check_arms(arms, Expected(None, None, None)))
 
     def checked_act(key: Array, state: State, arms: ArrayLike, t: ArrayLike) -> Action:
         check_count("t", t, "the count of decisions before this one")
@@ -100,7 +125,7 @@ def checked(
             raise InvalidReward(f"reward {reward} is too large for {x.dtype}: rescale it, or give the arms as float64")
         return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
 
-    return Policy(checked_init, checked_act, checked_update)
+    return Program(checked_act, checked_update)
 
 
 def check_design(design: str, name: str, given: float | None, remedy: str = "") -> None:

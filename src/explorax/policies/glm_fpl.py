@@ -26,7 +26,7 @@ from jax import Array
 from explorax import theory
 from explorax.glm.linalg import factorize
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, gram
 
 
 def glm_fpl(
@@ -38,20 +38,23 @@ def glm_fpl(
 ) -> Policy:
     """Build GLM-FPL; see `GLMSettings` for what all GLM policies take."""
     model = GLMModel(name="glm_fpl", **settings)
-    scale_of = model.designed(
+    strength = model.designed(
         design, "scale", scale, model.informal, lambda d: theory.scale("glm_fpl", model.problem(d))
     )
-    prior = model.ridge if prior_noise else 0.0
-
-    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        tilt = scale_of(arms.shape[1]) * draw_tilt(key, state.history.gram(), prior)
-        perturbed = model.fit(state.history, start=state.theta_mle, tilt=tilt)
-        return arms @ perturbed.theta, state.converged & perturbed.converged
-
-    return model.policy(act)
+    return model.policy(scores_perturbed_with_prior if prior_noise else perturbed_scores, strength)
 
 
-def draw_tilt(key: Array, gram: Array, prior: float) -> Array:
+def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+    """x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² G)."""
+    return learner.tilted(state, arms, state.strength * draw_tilt(key, gram(state), 0.0))
+
+
+def scores_perturbed_with_prior(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+    """x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² (G + λI))."""
+    return learner.tilted(state, arms, state.strength * draw_tilt(key, gram(state), state.ridge))
+
+
+def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
     """S ~ N(0, G + prior I)."""
     size = gram.shape[0]
     noise = jax.random.normal(key, (size,), gram.dtype)

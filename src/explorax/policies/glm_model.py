@@ -1,29 +1,36 @@
 """What every GLM policy shares: settings, a state that holds the estimate θ̄, and the update that refits it.
 
-The estimate is refitted in `update`, the only function that may write, warm-started from the last one.  A decision then
-starts from θ̄ and only adds its own exploration.
+The estimate is refitted in `update`, the only function that may write, from the last one.  A decision then starts from
+θ̄ and only adds its own exploration.  With fixed arms the curvature is kept from round to round (`glm.warm`).
+
+**Numbers live in the state.**  Ridge, scale and width are arrays there, so what gets compiled depends on the algorithm,
+the family and the tolerance only (`Learner`): all designs of a policy share one program, and one batch can mix them.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple, TypedDict
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from jax.typing import ArrayLike
 
 from explorax import theory
 from explorax.checks import check_positive, is_known
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm import families
+from explorax.glm import families, warm
 from explorax.glm.families import Family
-from explorax.glm.fit import Fit, check_fit_settings, fit, hessian, posed
+from explorax.glm.fit import MAX_STEPS, check_fit_settings, hessian, newton, posed
 from explorax.glm.history import Grouped, Rows, check_room
+from explorax.glm.linalg import factorize
+from explorax.glm.warm import Warm
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, check_design, checked
+from explorax.policies.base import Action, Expected, Policy, Program, check_design, checked_init, compiled
 
 Design = Literal["informal", "theory"]
+GRAM_RIDGE = 1e-6  # keeps ‖x‖_{G⁻¹} finite while rewards of the first d arms are still to come
 
 
 class GLMSettings(TypedDict, total=False):
@@ -38,7 +45,8 @@ class GLMSettings(TypedDict, total=False):
     max_slope     μ̇max in the theory's designs                                         the family's
     capacity      rewards kept when arms change                                        10 000
     when_full     then raise an "error", or "forget" the oldest                        "error"
-    tolerance     last Newton step of a fit, in units of the score xᵀθ                 4 √(precision of the dtype)
+    tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
+    features      d in the theory's constants, where arms lie in a subspace            the length of an arm
     """
 
     family: str | Family
@@ -51,15 +59,97 @@ class GLMSettings(TypedDict, total=False):
     capacity: int
     when_full: Literal["error", "forget"]
     tolerance: float | None
+    features: int | None
 
 
 class GLMState(NamedTuple):
-    """The past, the estimate it gives, and the forced exploration."""
+    """The past, the estimate it gives, and the settings that are numbers."""
 
     history: Grouped | Rows
     theta_mle: Array  # (d,) θ̄
     converged: Array  # () bool: whether the fit of θ̄ did
     exploration: exploration.Exploration
+    ridge: Array  # () λ
+    strength: Array  # () how much the policy explores: its scale a, or the width of its bonus
+    warm: Warm | None  # fixed arms: what makes the next fit cheap
+    whitened: Array | None  # fixed arms, optimistic policies: (d, K) columns G^−½ x
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What the compiled program of a policy depends on, apart from its rule."""
+
+    family: Family
+    tolerance: float | None
+    root_error: float | None  # how far the kept curvature may be off, as e^±; None: as far as the tolerance asks for
+
+    def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
+        """Record the reward and refit θ̄."""
+        history = state.history.record(arm, x, reward)
+        if state.warm is None or isinstance(history, Rows):
+            tolerance = 4 * float(jnp.finfo(x.dtype).eps) ** 0.5 if self.tolerance is None else self.tolerance
+            estimate = newton(self.family, history, state.ridge, None, state.theta_mle, tolerance, MAX_STEPS)
+            return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
+        tolerance = self.score_error(x.dtype)
+        root_error = min(0.1, 50 * tolerance) if self.root_error is None else self.root_error
+        kept = warm.record(self.family, state.warm, history, arm, x)
+        fitted, kept = warm.refit(self.family, kept, history, state.theta_mle, state.ridge, tolerance, root_error)
+        state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=kept)
+        return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
+
+    def score_error(self, dtype: jnp.dtype) -> float:
+        """The tolerance, or what the dtype can do."""
+        return float(jnp.finfo(dtype).eps) ** (2 / 3) if self.tolerance is None else self.tolerance
+
+    def scores(self, state: GLMState, arms: Array) -> Array:
+        """x_iᵀθ̄ of each arm."""
+        return arms @ state.theta_mle if state.warm is None else state.warm.scores
+
+    def tilted(self, state: GLMState, arms: Array, tilt: Array) -> tuple[Array, Array]:
+        """x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        if state.warm is None or isinstance(state.history, Rows):
+            tolerance = 4 * float(jnp.finfo(tilt.dtype).eps) ** 0.5 if self.tolerance is None else self.tolerance
+            found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, tolerance, MAX_STEPS)
+            return arms @ found.theta, found.converged
+        tolerance = self.score_error(tilt.dtype)
+        fitted = warm.descend(self.family, state.warm, state.history, state.theta_mle, tilt, state.ridge, tolerance)
+        return fitted.scores, fitted.converged
+
+    def inverse_root(self, state: GLMState) -> Array:
+        """W with W Wᵀ = H(θ̄)⁻¹,  H(θ̄) = Σ μ̇(xᵀθ̄) x xᵀ + λI."""
+        if state.warm is not None:
+            return state.warm.root
+        problem = posed(state.history, ridge=state.ridge)
+        return factorize(hessian(self.family, problem, state.theta_mle)).inverse_root()
+
+    def check_update(self, state: GLMState, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
+        """Raise if the reward is impossible, has no room, or belongs to features the state does not know."""
+        if is_known(reward):
+            families.check_rewards(self.family, reward)
+        if isinstance(state.history, Rows):
+            check_room(state.history)
+        elif is_known(state.history.features, arm, x) and not np.array_equal(state.history.features[arm], x):
+            raise InvalidArgument(
+                f"x is not the row of arm {arm} that the state was made with: arms that change need "
+                f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
+            )
+
+
+Rule = Callable[
+    [Learner, Array, GLMState, Array], tuple[Array, Array]
+]  # (learner, key, state, arms) -> scores, converged
+
+
+@cache
+def program(rule: Rule, learner: Learner) -> Program:
+    """`act` and `update` of the policy that maximizes the scores of a rule; one for all that differ in numbers only."""
+
+    def act(key: Array, state: GLMState, arms: Array, t: Array) -> Action:
+        scores, converged = rule(learner, key, state, arms)
+        arm, forced = exploration.choose(state.exploration, scores, arms, t)
+        return Action(arm, scores, forced, converged)
+
+    return compiled(act=act, update=learner.update, expected=expected_arrays, check_update=learner.check_update)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +167,7 @@ class GLMModel:
     capacity: int = 10_000
     when_full: Literal["error", "forget"] = "error"
     tolerance: float | None = None
+    features: int | None = None
 
     def __post_init__(self) -> None:
         families.get(self.family)
@@ -92,6 +183,8 @@ class GLMModel:
                 check_positive(name, value)
         if isinstance(self.capacity, bool) or not isinstance(self.capacity, int) or self.capacity < 1:
             raise InvalidArgument(f"capacity={self.capacity!r} must be a whole number of at least 1")
+        if self.features is not None and not (isinstance(self.features, int) and self.features >= 1):
+            raise InvalidArgument(f"features={self.features!r} must be a whole number of at least 1")
         if self.when_full not in ("error", "forget"):
             raise UnknownName("when_full", self.when_full, ("error", "forget"))
         if self.explore == "theory":
@@ -112,7 +205,7 @@ class GLMModel:
         if self.horizon is None:
             raise InvalidArgument("the theory's design depends on the number of rounds: give horizon=n")
         return theory.problem(
-            features=features,
+            features=self.features or features,
             rounds=self.horizon,
             family=self.glm,
             noise_std=self.noise_std,
@@ -122,17 +215,17 @@ class GLMModel:
 
     def designed(
         self, design: str, name: str, given: float | None, informal: float, theory_value: Callable[[int], float]
-    ) -> Callable[[int], float]:
-        """The scale or width as a function of the number of features: given, informal, or the theory's."""
+    ) -> Callable[[Array | int], float]:
+        """The scale or width for the arms (or their size): given, informal, or the theory's for d features."""
         check_design(design, name, given, "; a policy that does not explore is 'greedy'")
         if given is not None:
-            return lambda features: float(given)
+            return lambda arms: float(given)
         if design == "theory":
             self.problem(1)
-            return theory_value
-        return lambda features: informal
+            return lambda arms: theory_value(features_of(arms))
+        return lambda arms: informal
 
-    def init(self, arms: Array | int) -> GLMState:
+    def init(self, arms: Array | int, strength: float | Array, whitens: bool) -> GLMState:
         """Nothing seen yet."""
         if isinstance(arms, int):
             size, dtype = arms, jnp.zeros(0).dtype
@@ -142,48 +235,68 @@ class GLMModel:
             history = Grouped.of(arms)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
         plan = exploration.plan(self.explore, arms, eigenvalue)
-        return GLMState(history, jnp.zeros(size, dtype), jnp.asarray(True), plan)
-
-    def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
-        """Record the reward and refit θ̄."""
-        history = state.history.record(arm, x, reward)
-        estimate = self.fit(history, start=state.theta_mle)
-        return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
-
-    def fit(self, history: Grouped | Rows, *, start: Array, tilt: Array | None = None) -> Fit:
-        """The estimate on a history, tilted if asked."""
-        return fit(self.glm, history, ridge=self.ridge, tilt=tilt, start=start, tolerance=self.tolerance)
-
-    def hessian(self, state: GLMState) -> Array:
-        """H(θ̄) = Σ μ̇(xᵀθ̄) x xᵀ + λI."""
-        return hessian(self.glm, posed(state.history, ridge=self.ridge), state.theta_mle)
-
-    def policy(self, act: Callable[[Array, GLMState, Array], tuple[Array, Array]]) -> Policy:
-        """The policy that maximizes the scores of `act(key, state, arms) -> scores, converged`."""
-
-        def full_act(key: Array, state: GLMState, arms: Array, t: Array) -> Action:
-            scores, converged = act(key, state, arms)
-            arm, forced = exploration.choose(state.exploration, scores, arms, t)
-            return Action(arm, scores, forced, converged)
-
-        return checked(
-            init=self.init, act=full_act, update=self.update, expected=expected_arrays, check_update=self.check_update
+        ridge = jnp.asarray(self.ridge, dtype)
+        # Without a ridge the first curvatures are singular: nothing to keep.
+        kept = warm.start(arms, ridge) if not isinstance(arms, int) and self.ridge > 0 else None
+        whitened = None if kept is None or not whitens else kept.columns / GRAM_RIDGE**0.5
+        return GLMState(
+            history,
+            jnp.zeros(size, dtype),
+            jnp.asarray(True),
+            plan,
+            ridge,
+            jnp.asarray(strength, dtype),
+            kept,
+            whitened,
         )
 
-    def check_update(self, state: GLMState, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
-        """Raise if the reward is impossible, has no room, or belongs to features the state does not know."""
-        if is_known(reward):
-            families.check_rewards(self.glm, reward)
-        if isinstance(state.history, Rows):
-            check_room(state.history)
-        elif is_known(state.history.features, arm, x) and not np.array_equal(state.history.features[arm], x):
-            raise InvalidArgument(
-                f"x is not the row of arm {arm} that the state was made with: arms that change need "
-                f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
-            )
+    def policy(
+        self,
+        rule: Rule,
+        strength: Callable[[Array | int], float | Array] = lambda arms: 0.0,
+        *,
+        root_error: float | None = 0.1,
+        whitens: bool = False,
+    ) -> Policy:
+        """The policy that maximizes the scores of a rule, with the strength that its arms (or their size) ask for."""
+        act, update = program(rule, Learner(self.glm, self.tolerance, root_error))
+        return Policy(checked_init(lambda arms: self.init(arms, strength(arms), whitens)), act, update)
+
+
+def score(state: GLMState, arms: Array, theta: Array) -> Array:
+    """x_iᵀθ of each arm."""
+    return arms @ theta if state.warm is None else theta @ state.warm.columns
+
+
+def gram(state: GLMState) -> Array:
+    """G = Σ X_l X_lᵀ."""
+    if state.warm is None:
+        return state.history.gram()
+    return jnp.einsum("ik,jk->ij", state.warm.columns * state.history.counts, state.warm.columns)
+
+
+def uncertainty(state: GLMState, arms: Array) -> Array:
+    """‖x_i‖_{G⁻¹} of each arm."""
+    if state.whitened is not None:
+        return jnp.sqrt(jnp.sum(state.whitened**2, axis=0))
+    ridge = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
+    return factorize(gram(state) + ridge).inverse_norms(arms)
+
+
+def whiten_more(whitened: Array, arm: Array) -> Array:
+    """The columns G^−½ x_i once x of this arm has been added to G: Potter's update, applied to the arms themselves."""
+    pulled = whitened[:, arm]
+    size = pulled @ pulled
+    shrink = (1 - lax.rsqrt(1 + size)) / jnp.where(size > 0, size, 1)
+    return whitened - pulled[:, None] * (shrink * (pulled @ whitened))
 
 
 def expected_arrays(state: GLMState) -> Expected:
     """Shapes and dtype that go with a state."""
     arms = state.history.features.shape[-2] if isinstance(state.history, Grouped) else None
     return Expected(arms, state.theta_mle.shape[-1], state.theta_mle.dtype)
+
+
+def features_of(arms: Array | int) -> int:
+    """d."""
+    return arms if isinstance(arms, int) else arms.shape[1]

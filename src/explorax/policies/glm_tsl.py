@@ -15,9 +15,8 @@ import jax
 from jax import Array
 
 from explorax import theory
-from explorax.glm.linalg import factorize
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, score
 
 
 def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
@@ -25,16 +24,16 @@ def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settin
     model = GLMModel(name="glm_tsl", **settings)
     # The posterior of a Gaussian model with noise σ is σ² times H⁻¹; the other families have unit dispersion.
     informal = model.informal if model.glm.name == "gaussian" else 1.0
-    scale_of = model.designed(design, "scale", scale, informal, lambda d: theory.scale("glm_tsl", model.problem(d)))
-
-    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        theta = sample(key, state.theta_mle, model.hessian(state), scale_of(arms.shape[1]))
-        return arms @ theta, state.converged
-
-    return model.policy(act)
+    strength = model.designed(design, "scale", scale, informal, lambda d: theory.scale("glm_tsl", model.problem(d)))
+    return model.policy(sampled_scores, strength, root_error=None)
 
 
-def sample(key: Array, center: Array, precision: Array, scale: float) -> Array:
-    """A draw from N(center, scale² precision⁻¹)."""
-    noise = jax.random.normal(key, center.shape, center.dtype)
-    return center + scale * factorize(precision).decorrelate(noise)
+def sampled_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+    """x_iᵀθ̃."""
+    theta = sample(key, state.theta_mle, learner.inverse_root(state), state.strength)
+    return score(state, arms, theta), state.converged
+
+
+def sample(key: Array, center: Array, root: Array, scale: float | Array) -> Array:
+    """A draw from N(center, scale² W Wᵀ) for a root W."""
+    return center + scale * (root @ jax.random.normal(key, center.shape, center.dtype))

@@ -11,6 +11,7 @@
 Reference: Filippi, Cappé, Garivier & Szepesvári, Parametric Bandits: The Generalized Linear Case, NeurIPS 2010.
 """
 
+from dataclasses import dataclass
 from typing import Unpack
 
 import jax.numpy as jnp
@@ -18,10 +19,10 @@ from jax import Array
 
 from explorax import theory
 from explorax.checks import check_positive
+from explorax.glm.history import Rows
 from explorax.glm.project import project
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState
-from explorax.policies.ucb_glm import uncertainty
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, uncertainty
 
 
 def glm_ucb(
@@ -48,13 +49,40 @@ def glm_ucb(
         if value is not None:
             check_positive(name, value)
 
-    def kappa(arms: Array) -> Array:
-        squared = jnp.max(jnp.sum(arms**2, axis=1)) if max_norm is None else max_norm**2
-        return jnp.sqrt(3 + 2 * jnp.log1p(2 * squared))
+    def strength(arms: Array | int) -> float | Array:
+        if design != "theory":
+            return width_of(arms)
+        if max_norm is not None:
+            return width_of(arms) * kappa(max_norm)
+        return width_of(arms) if isinstance(arms, int) else width_of(arms) * kappa(longest(arms))
 
-    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        rho = width_of(arms.shape[1]) * (kappa(arms) if design == "theory" else 1)
-        theta = state.theta_mle if radius is None else project(model.glm, state.history, state.theta_mle, radius)
-        return model.glm.mean(arms @ theta) + rho * uncertainty(state.history.gram(), arms), state.converged
+    rule = OptimismOnTheMean(radius, widens=design == "theory" and max_norm is None)
+    return model.policy(rule, strength, whitens=True)
 
-    return model.policy(act)
+
+@dataclass(frozen=True)
+class OptimismOnTheMean:
+    """μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹}."""
+
+    radius: float | None
+    widens: bool  # with arms that change, κ is that of the arms on offer
+
+    def __call__(self, learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+        """The scores, and whether the fit behind them converged."""
+        rho = state.strength
+        if self.widens and isinstance(state.history, Rows):
+            rho = rho * kappa(longest(arms))
+        scores = learner.scores(state, arms)
+        if self.radius is not None:
+            scores = arms @ project(learner.family, state.history, state.theta_mle, self.radius)
+        return learner.family.mean(scores) + rho * uncertainty(state, arms), state.converged
+
+
+def kappa(max_norm: float | Array) -> Array:
+    """κ = √(3 + 2 log(1 + 2L²))."""
+    return jnp.sqrt(3 + 2 * jnp.log1p(2 * jnp.square(max_norm)))
+
+
+def longest(arms: Array) -> Array:
+    """L, the largest norm of an arm."""
+    return jnp.sqrt(jnp.max(jnp.sum(arms**2, axis=1)))

@@ -10,14 +10,14 @@ from typing import Unpack
 from jax import Array
 
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState
+from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState, Learner
 
 
 def greedy(**settings: Unpack[GLMSettings]) -> Policy:
     """Build the greedy policy; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="greedy", **settings)
+    return GLMModel(name="greedy", **settings).policy(estimated_scores)
 
-    def act(key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        return arms @ state.theta_mle, state.converged
 
-    return model.policy(act)
+def estimated_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+    """x_iᵀθ̄."""
+    return learner.scores(state, arms), state.converged

@@ -1,0 +1,151 @@
+"""The command `explorax`: reproduce the paper, run studies of one's own, look at what they left.
+
+Only the standard library is imported before a subcommand is known, so that `explorax --help` answers at once.
+"""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from explorax.cli import commands, texts
+from explorax.cli.commands import BAD_USAGE, FAILED, INTERRUPTED, complain
+from explorax.errors import ExploraxError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser().parse_args(given)
+    options.command = shlex.join(["explorax", *without_out(given)])
+    try:
+        code: int = options.action(options)
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except ExploraxError as error:
+        complain(str(error))
+        return BAD_USAGE
+    except ImportError as error:
+        if "explorax[" not in str(error):  # a missing extra is explained, anything else is a mistake of ours
+            raise
+        complain(str(error))
+        return BAD_USAGE
+    except OSError as error:
+        complain(str(error))
+        return FAILED
+
+
+def without_out(given: Sequence[str]) -> list[str]:
+    """The arguments without --out DIR: where results lie does not belong to how they came about."""
+    kept = [one for one in given if not one.startswith("--out=")]
+    if "--out" in kept:
+        del kept[kept.index("--out") : kept.index("--out") + 2]
+    return kept
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    from explorax import __version__
+
+    top = argparse.ArgumentParser(
+        "explorax",
+        description=texts.ABOUT,
+        epilog=texts.EXAMPLES + texts.EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"explorax {__version__}")
+    every = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    reproduce = add(every, "reproduce", "reproduce an experiment of the paper")
+    experiments = reproduce.add_subparsers(title="experiments", metavar="EXPERIMENT", required=True)
+    add_logistic(add(experiments, "logistic", "Figure 1: logistic bandits", texts.LOGISTIC, texts.AROUND_LOGISTIC))
+
+    own = add(every, "run", "run a study of your own", texts.RUN, texts.FILES)
+    own.add_argument("settings", nargs="?", type=Path, metavar="SETTINGS.toml", help="the settings of the study")
+    own.add_argument("--example", action="store_true", help="print a complete settings file and stop")
+    add_running(own, "results/NAME")
+    own.set_defaults(action=commands.run_own)
+
+    again = add(every, "report", "rebuild tables, claims, figures and report of a run", texts.REPORT, texts.FILES)
+    again.add_argument("directory", type=Path, metavar="DIR", help="the out directory of a run")
+    add_drawing(again)
+    again.set_defaults(action=commands.report)
+
+    listing = add(every, "policies", "list all policies")
+    listing.set_defaults(action=commands.show_policies)
+    add_theory(add(every, "theory", "constants and regret bounds of the theorems", texts.THEORY))
+
+    bench = add(every, "bench", "measure speed on this machine")
+    benches = bench.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
+    engine = add(benches, "engine", "decisions per second of each policy")
+    engine.add_argument("--quick", action="store_true", help="a rough measurement in little time")
+    engine.set_defaults(action=commands.bench_engine)
+    return top
+
+
+def add(to: Any, name: str, summary: str, description: str = "", epilog: str = "") -> argparse.ArgumentParser:
+    """A subcommand."""
+    made: argparse.ArgumentParser = to.add_parser(
+        name,
+        help=summary,
+        description=description or f"{summary[0].upper()}{summary[1:]}.",
+        epilog=epilog + texts.EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return made
+
+
+def add_logistic(to: argparse.ArgumentParser) -> None:
+    """`reproduce logistic`."""
+    to.add_argument("--quick", action="store_true", help="2 000 rounds and 24 instances, unless given")
+    to.add_argument("--dims", type=int, nargs="+", metavar="D", help="numbers of features (5 10 20)")
+    to.add_argument("--rounds", type=int, metavar="N", help="length of a run (50 000)")
+    to.add_argument("--instances", type=int, metavar="M", help="random problems that every curve plays (100)")
+    to.add_argument("--policies", nargs="+", metavar="NAME", help="see `explorax policies` (the paper's four)")
+    to.add_argument("--ridge", type=float, metavar="L", help="regularization of the fits (1)")
+    to.add_argument("--seed", type=int, metavar="S", help="another seed, other instances (0)")
+    to.add_argument("--checkpoints", type=int, metavar="C", help="how often regret is recorded (100)")
+    to.add_argument("--spacing", choices=("even", "log"), help="of the checkpoints (even)")
+    to.add_argument("--tolerance", type=float, metavar="T", help="of the fits; smaller is more exact and slower")
+    to.add_argument(
+        "--parameter-variance",
+        type=number_or_printed,
+        metavar="V",
+        help="of theta: a number, or `printed` for the 3/d^2 in the paper's text, where 3/d must be meant (3/d)",
+    )
+    add_running(to, "results/logistic, with --quick results/logistic-quick")
+    to.set_defaults(action=commands.reproduce_logistic)
+
+
+def add_running(to: argparse.ArgumentParser, out: str) -> None:
+    """What all runs take."""
+    to.add_argument("--out", type=Path, metavar="DIR", help=f"where results go ({out})")
+    to.add_argument("--processes", type=int, metavar="P", help="on a CPU: how many cores to use (all)")
+    add_drawing(to)
+
+
+def add_drawing(to: argparse.ArgumentParser) -> None:
+    """What can be said about figures and claims."""
+    to.add_argument("--log", action="store_true", help="add a figure with logarithmic axes")
+    to.add_argument("--bound", action="store_true", help="draw the theorems' regret bounds into it; implies --log")
+    to.add_argument("--strict", action="store_true", help="exit with 3 if a claim does not hold")
+
+
+def add_theory(to: argparse.ArgumentParser) -> None:
+    """`theory`."""
+    to.add_argument("--features", "--dims", type=int, nargs="+", metavar="D", required=True, help="d, one or more")
+    to.add_argument("--rounds", type=int, metavar="N", required=True, help="n, the number of rounds")
+    to.add_argument("--arms", type=int, metavar="K", default=100, help="number of arms (100)")
+    to.add_argument("--family", default="bernoulli", help="of the rewards: bernoulli, gaussian, poisson (bernoulli)")
+    to.add_argument("--noise-std", type=float, metavar="S", help="sigma of the rewards (the family's)")
+    to.add_argument("--min-slope", type=float, metavar="A", help="smallest slope of the mean (the largest)")
+    to.add_argument("--max-slope", type=float, metavar="B", help="largest slope of the mean (the family's)")
+    to.add_argument("--max-gap", type=float, metavar="G", default=1.0, help="largest gap between two arms (1)")
+    to.set_defaults(action=commands.show_theory)
+
+
+def number_or_printed(text: str) -> float | str:
+    """An argument that is a number or the word."""
+    return text if text == "printed" else float(text)

@@ -1,0 +1,155 @@
+"""What each subcommand does; returns its exit code."""
+
+import argparse
+import importlib
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from explorax.cli.texts import EXAMPLE
+from explorax.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from explorax.experiments.study import Study
+    from explorax.runner import Outputs
+
+DONE, FAILED, BAD_USAGE, CLAIM_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def complain(text: str) -> None:
+    """Print an error."""
+    print(f"explorax: {text}", file=sys.stderr)
+
+
+def reproduce_logistic(options: argparse.Namespace) -> int:
+    """Run Figure 1, or a variation on it."""
+    from explorax.experiments import logistic
+
+    names = ["dims", "rounds", "instances", "policies", "ridge", "seed", "checkpoints", "spacing", "tolerance"]
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    study = (logistic.quick if options.quick else logistic.study)(**given)
+    if options.parameter_variance is not None:
+        settings = study.environment_settings | {"parameter_variance": options.parameter_variance}
+        study = replace(study, environment_settings=settings)
+    return play(study, options.out or Path("results", "logistic-quick" if options.quick else "logistic"), options)
+
+
+def run_own(options: argparse.Namespace) -> int:
+    """Run the study of a settings file."""
+    if options.example:
+        print(EXAMPLE, end="")
+        return DONE
+    if options.settings is None:
+        raise InvalidArgument(
+            "no settings file was given: `explorax run --example > mine.toml` makes one to start from"
+        )
+    from explorax.experiments.study import from_settings
+
+    try:
+        settings = tomllib.loads(options.settings.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(f"{options.settings} cannot be read: {error}; `explorax run --help` says how") from error
+    study = from_settings(settings)
+    return play(study, options.out or Path("results", study.name), options)
+
+
+def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
+    """Run a study and print what came of it."""
+    from explorax.runner import Figure, RunFailed, kept, run
+
+    figure = Figure(options.log, options.bound)
+    try:
+        outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
+    except KeyboardInterrupt:
+        complain(f"interrupted: {kept(out)}")
+        return INTERRUPTED
+    except RunFailed as error:
+        complain(f"{error}\n{kept(out)}")
+        return FAILED
+    return conclude(outputs, options)
+
+
+def report(options: argparse.Namespace) -> int:
+    """Rebuild what follows from the records of a run."""
+    from explorax.runner import Figure, rebuild
+
+    return conclude(rebuild(options.directory, Figure(options.log, options.bound)), options)
+
+
+def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
+    """Print regrets, claims and paths; the exit code says whether --strict is satisfied."""
+    for warning in outputs.warnings:
+        complain(f"warning: {warning}")
+    if not outputs.complete:
+        print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks; run the study again to go on\n")
+    rows = outputs.summaries
+    dims = sorted({row.dim for row in rows})
+    cells = {(row.curve, row.dim): regret(row.regret_mean, row.regret_stderr) for row in rows}
+    print(f"Regret after {rows[0].rounds} rounds, mean ± standard error over {rows[0].instances} instances\n")
+    body = [[curve, *(cells.get((curve, dim), "-") for dim in dims)] for curve in dict.fromkeys(r.curve for r in rows)]
+    print(table([["", *(f"d = {dim}" for dim in dims)], *body]))
+    overall = [claim for claim in outputs.claims if claim.dim is None]
+    if overall:
+        print("\nClaims of the paper\n")
+        each: dict[str, list[str]] = {one.name: [] for one in overall}
+        for claim in outputs.claims:
+            if claim.dim is not None:
+                each[claim.name].append(f"d = {claim.dim}: {claim.verdict}")
+        for claim in overall:
+            print(f"  {claim.verdict:14s} {claim.statement} ({', '.join(each[claim.name])})")
+    print("\nWritten\n")
+    for path in outputs.files:
+        print(f"  {path}")
+    return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in overall) else DONE
+
+
+def regret(mean: float, stderr: float | None) -> str:
+    """A mean and its standard error."""
+    return f"{mean:.1f}" + ("" if stderr is None else f" ± {stderr:.1f}")
+
+
+def show_policies(options: argparse.Namespace) -> int:
+    """Print the registry."""
+    from explorax.registry import policies
+
+    entries = list(policies().values())
+    rows = [["name", "algorithm", "randomized", "families", "designs", "cost of a round"]]
+    for e in entries:
+        randomized = "yes" if e.randomized else "no"
+        rows.append([e.name, e.title, randomized, ", ".join(e.families), ", ".join(e.designs) or "-", e.cost])
+    print(table(rows, right=False))
+    print("\nK arms, d features, s Newton steps.  References:\n")
+    print(table([[e.name, e.reference] for e in entries], right=False))
+    return DONE
+
+
+def show_theory(options: argparse.Namespace) -> int:
+    """Print what the theorems say."""
+    from explorax import theory
+
+    names = ("rounds", "family", "noise_std", "min_slope", "max_slope", "max_gap")
+    given = {name: getattr(options, name) for name in names}
+    found = [str(theory.describe(options.arms, features=features, **given)) for features in options.features]
+    print("\n\n".join(found))
+    return DONE
+
+
+def bench_engine(options: argparse.Namespace) -> int:
+    """Measure the engine."""
+    importlib.import_module("explorax.bench").engine(quick=options.quick)
+    return DONE
+
+
+def table(rows: Sequence[Sequence[str]], right: bool = True) -> str:
+    """Rows as aligned text; all columns but the first to the right if wanted."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(w) if right and i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,144 @@
+"""What `explorax --help` and its subcommands say."""
+
+EXIT_CODES = """\
+exit codes:
+  0    done
+  1    the run failed: a worker process died, or a file could not be written
+  2    wrong usage or settings; one line on standard error says what to change
+  3    --strict was given and a claim does not hold
+  130  interrupted by Ctrl-C; the same command goes on where it stopped
+"""
+
+ABOUT = """\
+Exploration in generalized linear bandits: the algorithms, the theory and the
+experiments of "Randomized Exploration in Generalized Linear Bandits" (Kveton,
+Zaheer, Szepesvari, Li, Ghavamzadeh and Boutilier, AISTATS 2020).
+"""
+
+EXAMPLES = """\
+examples:
+  explorax reproduce logistic --quick        Figure 1 in small: a first look
+  explorax reproduce logistic                Figure 1 as in the paper
+  explorax run --example > mine.toml         settings for a study of your own
+  explorax run mine.toml                     ... and its run
+  explorax report results/logistic           rebuild tables, figures and report
+  explorax policies                          the algorithms there are
+  explorax theory --features 5 --rounds 50000
+
+`explorax COMMAND --help` explains each command.
+
+"""
+
+LOGISTIC = """\
+Reproduces Figure 1 of the paper: regret in logistic bandits.
+
+An instance has K = 100 arms, drawn uniformly from [-1, 1]^d and fixed, and a
+parameter theta ~ N(0, (3/d) I).  Pulling arm x pays 1 with probability
+1 / (1 + exp(-x'theta)), else 0.  GLM-UCB, UCB-GLM, GLM-TSL and GLM-FPL play the
+same 100 instances for 50 000 rounds in each of d = 5, 10, 20 dimensions, both
+with the exploration that the theorems ask for ("theory") and with the milder
+one that people use ("informal").  Regret is what the best arm would have paid
+in expectation, minus what the pulled arms did, summed over the rounds.
+
+The paper's claims about the figure are then checked by code, one by one.
+"""
+
+FILES = """\
+files in the out directory:
+  report.html      all that was found, on one page that needs nothing else
+  figure1.png/pdf  mean regret over rounds with a band of 1 standard error, a
+                   panel for each d; --log adds figure1-log
+  summary.csv      a row for each curve and d: regret after the last round, its
+                   mean, standard error, quantiles and maximum over instances,
+                   seconds spent, and fits that did not converge
+  claims.json      each claim, whether it holds, and the numbers behind that
+  regret.parquet   every instance: curve, policy, design, environment, dim,
+                   instance, round, cumulative regret and reward, a digest of
+                   the arms pulled, unconverged fits
+  manifest.json    settings, versions, device and times
+  parts/           what is finished of a run; a run that was stopped, even by a
+                   kill or a power cut, goes on from there when started again
+
+"""
+
+AROUND_LOGISTIC = """\
+examples:
+  explorax reproduce logistic --quick
+  explorax reproduce logistic --dims 5 --policies glm_tsl glm_fpl uniform
+  explorax reproduce logistic --bound --out results/with-bounds
+  explorax reproduce logistic --parameter-variance printed --out results/printed
+
+how long it takes: the full run is 120 million rounds, which takes two ordinary cores
+10 to 30 minutes and a GPU a few.  --quick is 100 times less and takes about a minute,
+most of it for compiling.  The display tells the time left.
+
+"""
+AROUND_LOGISTIC += FILES
+
+RUN = """\
+Runs a study of your own: any policies of `explorax policies`, with any settings,
+on a random environment.  The settings are a TOML file.
+
+  environment            "logistic" (rewards 0 or 1), "gaussian" or "poisson"
+  dims                   list of d, the numbers of features
+  rounds                 n, the length of a run
+  curves                 list of tables, one for each curve of the figure:
+      policy             a name from `explorax policies`
+      design             "informal" (the default) or "theory"
+      label              what the curve is called; from policy and design if absent
+      settings           arguments of the policy, as for explorax.make
+  name                   of the study; its results go to results/NAME
+  instances              how many random problems each curve plays (100)
+  seed                   the same seed, the same instances (0)
+  checkpoints            how often regret is recorded (100), or a list of rounds
+  spacing                of the checkpoints: "even" (the default) or "log"
+  environment_settings   table of arguments of the environment: arms (100),
+                         parameter_variance, arms_change, fixed_arms, theta
+
+`explorax run --example` prints a complete file to start from.
+"""
+
+EXAMPLE = """\
+# A study of one's own: explorax run mine.toml
+name = "mine"                     # results go to results/mine
+
+environment = "logistic"          # rewards 0 or 1; also "gaussian" and "poisson"
+dims = [5, 10]                    # numbers of features; one panel of the figure for each
+rounds = 2000
+instances = 50                    # random problems that every curve plays
+seed = 0
+checkpoints = 100                 # how often regret is recorded
+spacing = "even"                  # or "log": more of them early
+
+[environment_settings]
+arms = 50
+
+[[curves]]
+policy = "glm_tsl"                # a name from `explorax policies`
+design = "theory"                 # the exploration that the theorem asks for
+
+[[curves]]
+policy = "glm_tsl"                # without a design: the informal one
+
+[[curves]]
+policy = "glm_fpl"
+label = "GLM-FPL, a = 1/4"
+settings = { scale = 0.25, ridge = 0.1 }   # any argument of the policy
+
+[[curves]]
+policy = "uniform"
+"""
+
+THEORY = """\
+Prints what the theorems say about a problem with d features and n rounds: c1 (the
+width of the confidence set), and for each policy the exploration scale or width it
+prescribes, c2 (how far its perturbation reaches), the eigenvalue that the initial
+exploration must bring G = sum x x' to, and the bound on the regret, without the
+cost of that exploration.  `explorax.theory.describe(arms, rounds=n)` in Python takes
+a matrix of arms and adds the number of exploration rounds.
+"""
+
+REPORT = """\
+Writes summary.csv, claims.json, the figures and report.html anew from the records of
+a run.  Also of one that is not finished, or still running: the report then says so.
+"""

@@ -1,0 +1,36 @@
+"""Random bandit problems to play against, one reward law to a file; `base.py` says what an environment is.
+
+environment = explorax.environments.logistic(features=5)          # or make("logistic", features=5)
+instance = environment.draw(key)
+arms = environment.arms(key, instance, t)
+reward = environment.reward(key, instance, arms, arm)
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from explorax.environments.base import Environment
+from explorax.environments.gaussian import gaussian
+from explorax.environments.logistic import logistic
+from explorax.environments.poisson import poisson
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.registry import setting_names
+
+__all__ = ["BUILDERS", "Environment", "gaussian", "logistic", "make", "poisson"]
+
+BUILDERS: dict[str, Callable[..., Any]] = {"logistic": logistic, "gaussian": gaussian, "poisson": poisson}
+
+
+def make(name: str, **settings: object) -> Environment:
+    """Build an environment by name, `make("logistic", features=5)`."""
+    if not isinstance(name, str):
+        raise InvalidArgument(f"name={name!r} must be the name of an environment, for example 'logistic'")
+    if name.lower() not in BUILDERS:
+        raise UnknownName("environment", name, BUILDERS)
+    builder = BUILDERS[name.lower()]
+    known = setting_names(builder)
+    for setting in settings:
+        if setting not in known:
+            raise UnknownName(f"setting of {name}", setting, known)
+    environment: Environment = builder(**settings)
+    return environment

@@ -1,0 +1,275 @@
+"""The instance generator of the paper's experiments, for rewards of any family.
+
+    x_i uniform on [−1, 1]^d, i = 1 … K,    θ ~ N(0, v I),    reward of arm i: mean μ(x_iᵀθ), law by the family
+
+    v   `parameter_variance`   3/d unless given.  A coordinate of x has variance 1/3, so var[xᵀθ] = v d / 3 is then 1,
+                               as the paper says it is.  The paper prints v = 3/d², which makes it 1/d: "printed".
+
+The arms are drawn once for each instance, or afresh in every round (`arms_change`).  Arms and θ can be given instead;
+every instance then has them, and what is not given is drawn as it would be without them.
+
+Draws are made in float32 whatever JAX's default, and computed on in the dtype of what is given, float32 if nothing is.
+
+Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.1.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Literal, NamedTuple, TypedDict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax.checks import as_floats, check_count, check_positive, is_known
+from explorax.environments.base import Environment
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
+from explorax.glm.families import Family
+
+ARMS = 100  # in the paper's experiments
+LARGEST_MEAN = 2.0**31  # beyond it Poisson rewards cannot be counted
+RARE = 7.0  # standard deviations that no normal draw will be off
+
+
+class Settings(TypedDict, total=False):
+    """Settings that all environments take, with their defaults.
+
+    features             d, the number of features                            that of what is given
+    arms                 K, the number of arms                                100, as in the paper
+    parameter_variance   v, a number or "printed" for the paper's 3/d²        3/d
+    arms_change          draw fresh arms in every round                       False
+    fixed_arms           (K, d) arms of every instance                        drawn
+    theta                (d,) parameter of every instance                     drawn
+    padded_to            columns of fixed arms, zeros after the first d       d
+    """
+
+    features: int | None
+    arms: int | None
+    parameter_variance: float | Literal["printed"] | None
+    arms_change: bool
+    fixed_arms: ArrayLike | None
+    theta: ArrayLike | None
+    padded_to: int | None
+
+
+class Instance(NamedTuple):
+    """One problem; what is fixed for all rounds is computed once."""
+
+    theta: Array  # (d,)
+    arms: Array | None  # (K, d); None, as all below, where arms change
+    scores: Array | None  # (K,) xᵀθ
+    means: Array | None  # (K,) μ(xᵀθ)
+
+
+def environment(
+    name: str,
+    family: Family,
+    *,
+    noise_std: float = 1.0,
+    features: int | None = None,
+    arms: int | None = None,
+    parameter_variance: float | Literal["printed"] | None = None,
+    arms_change: bool = False,
+    fixed_arms: ArrayLike | None = None,
+    theta: ArrayLike | None = None,
+    padded_to: int | None = None,
+) -> Environment:
+    """The environment whose rewards are of this family; `noise_std` matters in the Gaussian one only."""
+    if not isinstance(arms_change, bool):
+        raise InvalidArgument(f"arms_change={arms_change!r} must be True or False")
+    if fixed_arms is not None and arms_change:
+        raise InvalidArgument("fixed_arms do not change: leave them out, or arms_change=True")
+    if theta is not None and parameter_variance is not None:
+        raise InvalidArgument(f"theta is given and not drawn: leave parameter_variance={parameter_variance!r} out")
+    given_arms = None if fixed_arms is None else as_floats("fixed_arms", fixed_arms)
+    given_theta = None if theta is None else as_floats("theta", theta)
+    count, size = sizes(features, arms, given_arms, given_theta)
+    if padded_to is not None and (arms_change or not isinstance(padded_to, int) or padded_to < size):
+        raise InvalidArgument(f"padded_to={padded_to!r} must be a whole number of at least {size}, and arms fixed")
+    std = variance(parameter_variance, size) ** 0.5
+    check_means(family, size, std, given_arms, given_theta)
+    given = [array.dtype for array in (given_arms, given_theta) if array is not None]
+    dtype = jnp.result_type(*given) if given else jnp.dtype(jnp.float32)
+
+    def draw(key: Array) -> Instance:
+        shape = (count, size, padded_to or size)
+        return draw_instance(key, std, given_arms, given_theta, family, shape, dtype, arms_change)
+
+    rules = changing_arms(family, noise_std, count, size, dtype) if arms_change else fixed_arms_of(family, noise_std)
+    return Environment(name, size, arms_change, draw, *rules)
+
+
+@partial(jax.jit, static_argnames=("family", "shape", "dtype", "arms_change"))
+def draw_instance(
+    key: Array,
+    std: float,
+    given_arms: Array | None,
+    given_theta: Array | None,
+    family: Family,
+    shape: tuple[int, int, int],
+    dtype: jnp.dtype,
+    arms_change: bool,
+) -> Instance:
+    """One random problem with K arms of d features in so many columns."""
+    count, size, columns = shape
+    arm_key, theta_key = jax.random.split(key)
+    if given_theta is None:
+        parameter = (std * jax.random.normal(theta_key, (size,), jnp.float32)).astype(dtype)
+    else:
+        parameter = given_theta.astype(dtype)
+    if arms_change:
+        return Instance(parameter, None, None, None)
+    matrix = uniform_arms(arm_key, count, size, dtype) if given_arms is None else given_arms.astype(dtype)
+    scores = products(matrix, parameter)
+    zeros = (0, columns - size)
+    return Instance(jnp.pad(parameter, zeros), jnp.pad(matrix, ((0, 0), zeros)), scores, family.mean(scores))
+
+
+@cache
+def fixed_arms_of(family: Family, noise_std: float) -> tuple[Callable[..., Array], ...]:
+    """`arms`, `means` and `reward` where arms are fixed; the same functions for all environments of a family."""
+
+    def arms(key: Array, instance: Instance, t: ArrayLike) -> Array:
+        check_count("t", t, "the count of rounds before this one")
+        check_single(instance)
+        assert instance.arms is not None
+        return instance.arms
+
+    def means(instance: Instance, arms: Array) -> Array:
+        check_arms(instance, arms)
+        assert instance.means is not None
+        return instance.means
+
+    def reward(key: Array, instance: Instance, arms: Array, arm: ArrayLike) -> Array:
+        check_arms(instance, arms)
+        check_count("arm", arm, "the index of the arm that was pulled", np.shape(arms)[0])
+        assert instance.scores is not None
+        return family.sample(key, instance.scores[arm], noise_std)
+
+    return arms, means, reward
+
+
+@cache
+def changing_arms(
+    family: Family, noise_std: float, count: int, size: int, dtype: jnp.dtype
+) -> tuple[Callable[..., Array], ...]:
+    """`arms`, `means` and `reward` where arms are drawn afresh in every round."""
+
+    def arms(key: Array, instance: Instance, t: ArrayLike) -> Array:
+        check_count("t", t, "the count of rounds before this one")
+        check_single(instance)
+        return uniform_arms(jax.random.fold_in(key, t), count, size, dtype)
+
+    def means(instance: Instance, arms: Array) -> Array:
+        check_arms(instance, arms)
+        return family.mean(products(arms, instance.theta))
+
+    def reward(key: Array, instance: Instance, arms: Array, arm: ArrayLike) -> Array:
+        check_arms(instance, arms)
+        check_count("arm", arm, "the index of the arm that was pulled", np.shape(arms)[0])
+        return family.sample(key, products(jnp.asarray(arms)[arm], instance.theta), noise_std)
+
+    return arms, means, reward
+
+
+def uniform_arms(key: Array, count: int, size: int, dtype: jnp.dtype) -> Array:
+    """Arms uniform on [−1, 1]^d."""
+    return jax.random.uniform(key, (count, size), jnp.float32, minval=-1, maxval=1).astype(dtype)
+
+
+def products(arms: Array, theta: Array) -> Array:
+    """Scores xᵀθ, summed in pairs.
+
+    The order of a sum or matrix product may depend on the size of a batch, and with it the last bits; GPUs would also
+    round the latter to fewer bits.  Elementwise operations do neither.
+    """
+    terms = arms * theta
+    while (width := terms.shape[-1]) > 1:
+        half = width // 2
+        pairs = terms[..., :half] + terms[..., half : 2 * half]
+        terms = jnp.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
+    return terms[..., 0]
+
+
+def variance(given: float | Literal["printed"] | None, features: int) -> float:
+    """v, the variance of each coordinate of θ."""
+    if given is None:
+        return 3 / features
+    if isinstance(given, str) and given == "printed":
+        return 3 / features**2
+    check_positive("parameter_variance", given, ": leave it out for 3/d, or give 'printed' for the paper's 3/d²")
+    return float(given)
+
+
+def sizes(
+    features: int | None, arms: int | None, given_arms: Array | None, given_theta: Array | None
+) -> tuple[int, int]:
+    """K and d, from the settings or from what is given; raises where they do not match."""
+    for name, value in (("features", features), ("arms", arms)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
+            raise InvalidArgument(f"{name}={value!r} must be a whole number of at least 1")
+    if given_arms is not None and (given_arms.ndim != 2 or 0 in given_arms.shape):
+        raise InvalidShape(f"fixed_arms have shape {given_arms.shape}: give one row of features for each arm")
+    if given_theta is not None and (given_theta.ndim != 1 or given_theta.size == 0):
+        raise InvalidShape(f"theta has shape {given_theta.shape}: give a vector with one number for each feature")
+    if given_arms is not None and arms not in (None, given_arms.shape[0]):
+        raise InvalidShape(f"arms={arms} where fixed_arms has {given_arms.shape[0]} rows: leave arms out")
+    counts = {
+        "features": features,
+        "the columns of fixed_arms": None if given_arms is None else given_arms.shape[1],
+        "the length of theta": None if given_theta is None else given_theta.shape[0],
+    }
+    known = {name: int(value) for name, value in counts.items() if value is not None}
+    if not known:
+        raise InvalidArgument("features=None: give the number of features, or fixed_arms, or theta")
+    if len(set(known.values())) > 1:
+        said = ", ".join(f"{name} = {value}" for name, value in known.items())
+        raise InvalidShape(f"{said}: these must be the same number")
+    count = (arms or ARMS) if given_arms is None else given_arms.shape[0]
+    return int(count), next(iter(known.values()))
+
+
+def check_means(family: Family, features: int, std: float, given_arms: Array | None, given_theta: Array | None) -> None:
+    """Raise if arms may have means too large to draw rewards with."""
+    if not is_known(given_arms, given_theta):
+        return
+    arms = None if given_arms is None else np.asarray(given_arms, float)
+    theta = None if given_theta is None else np.asarray(given_theta, float)
+    with np.errstate(over="ignore"), jax.ensure_compile_time_eval():
+        if arms is not None and theta is not None:
+            scores = arms @ theta
+        elif theta is not None:
+            scores = np.sum(np.abs(theta)) * np.array([-1, 1])
+        else:
+            # √(d/3) is a typical norm of drawn arms.
+            norm = (features / 3) ** 0.5 if arms is None else np.max(np.linalg.norm(arms, axis=1))
+            scores = RARE * std * norm * np.array([-1, 1])
+        means = np.asarray(family.mean(jnp.asarray(scores, jnp.float32)))
+    worst = np.argmax(np.abs(means))
+    if not np.abs(means[worst]) < LARGEST_MEAN:
+        raise InvalidFeatures(
+            f"a score xᵀθ of {scores[worst]:.3g} gives a {family.name} mean too large to draw rewards with "
+            f"(the limit is {LARGEST_MEAN:.3g}): scale down fixed_arms, theta or parameter_variance"
+        )
+
+
+def check_single(instance: Instance) -> None:
+    """Raise for a batch of instances."""
+    if np.ndim(instance.theta) != 1:
+        raise InvalidShape(f"theta has shape {np.shape(instance.theta)}: use jax.vmap for a batch of instances")
+
+
+def check_arms(instance: Instance, arms: Array) -> None:
+    """Raise unless these arms can be on offer in the instance."""
+    check_single(instance)
+    size = np.shape(instance.theta)[0]
+    if np.ndim(arms) != 2 or 0 in np.shape(arms) or np.shape(arms)[1] != size:
+        raise InvalidShape(f"arms have shape {np.shape(arms)} where (K, {size}) is needed: a row for each arm on offer")
+    if instance.arms is None or arms is instance.arms:
+        return
+    if np.shape(arms) != np.shape(instance.arms) or (
+        is_known(arms, instance.arms) and not np.array_equal(arms, instance.arms)
+    ):
+        raise InvalidArgument("arms are not those of the instance, which are fixed: pass instance.arms")

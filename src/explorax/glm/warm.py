@@ -1,0 +1,245 @@
+"""The fit of `glm.fit` where a nearby answer and its curvature are known: what a round of a fixed-arms bandit costs.
+
+A Newton step costs K d² + d³ for the curvature H and only K d for the gradient.  From one round to the next H hardly
+changes, so it is kept, as a root W of its inverse,
+
+    W Wᵀ ≈ H⁻¹,    H(θ) = Σ_x N_x μ̇(xᵀθ) x xᵀ + λI,
+
+and three cheap things keep it good:
+
+*One more reward* of an arm adds w x xᵀ to H.  With v = √w Wᵀx the new root is W − γ (Wv) vᵀ,
+γ = (1 − 1/√(1 + vᵀv)) / vᵀv (Potter's square-root update: it cannot lose positive definiteness).
+
+*A step* δ that changed the gradient by y teaches the curvature along δ: the BFGS update, which in root form is
+W − δ (Wᵀu)ᵀ with u = ρ y + √(ρ / gᵀH⁻¹g) g, ρ = 1 / δᵀy.
+
+*A certificate* says when to build it anew.  If no score of a row seen moved by more than m since then, self-concordance
+gives e^{−Mm} H ⪯ H(θ) ⪯ e^{Mm} H.
+
+The answer does not depend on any of this: steps go on until the true gradient says that scores err by less than the
+tolerance.  A step of size r (in scores) with a curvature that is off by e^{Mm} leaves an error of about
+r (e^{M(m+r)} − 1).  Where that does not get small in a few steps, curvature is built anew for every further one: the
+damped Newton iteration of `glm.fit`.
+
+References: Bierman, Factorization Methods for Discrete Sequential Estimation, 1977 (Potter's update); Nocedal & Wright,
+Numerical Optimization, 2006, chapter 6 (BFGS); Bach, Self-concordant analysis for logistic regression, 2010.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from explorax.glm.families import Family
+from explorax.glm.fit import gradient_error, posed
+from explorax.glm.history import Grouped
+from explorax.glm.linalg import anyone, factorize, when
+
+CHEAP_STEPS = 12  # after these, every step is a Newton step
+MAX_STEPS = 300
+PATIENCE = 50  # steps after which a gradient at the level of rounding will do
+LONGEST = 4.0  # change of a score that a cheap step may make
+FULL_STEP = 0.5  # change of a score up to which a Newton step is taken in full
+TRIALS = 6  # step lengths tried for a longer one
+REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
+
+
+class Warm(NamedTuple):
+    """Fixed arms, an estimate's scores, and the curvature there."""
+
+    columns: Array  # (d, K) the arms, transposed: products with it run along memory
+    scores: Array  # (K,) xᵀθ of every arm
+    root: Array  # (d, d) W
+    built: Array  # (K,) the scores at which W was built
+    age: Array  # () rewards since then
+
+
+class Estimate(NamedTuple):
+    """An answer in both of its forms."""
+
+    theta: Array  # (d,)
+    scores: Array  # (K,) xᵀθ of every arm
+    converged: Array  # () bool
+
+
+def start(arms: Array, ridge: Array) -> Warm:
+    """Nothing seen yet: θ = 0 and H = λI."""
+    zeros = jnp.zeros_like(arms[:, 0])
+    root = jnp.eye(arms.shape[1], dtype=arms.dtype) / jnp.sqrt(ridge)
+    return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int))
+
+
+def build(family: Family, columns: Array, counts: Array, scores: Array, ridge: Array) -> Array:
+    """W for the curvature at these scores."""
+    weights = counts * family.slope(jnp.where(counts > 0, scores, 0))
+    identity = jnp.eye(columns.shape[0], dtype=columns.dtype)
+    curvature = jnp.einsum("ik,jk->ij", columns * weights, columns) + ridge * identity
+    return factorize(curvature).inverse_root()
+
+
+def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -> Warm:
+    """One more reward of this arm; `history` has it already."""
+    # The scores of an arm that was never pulled before do not count for the certificate until now.
+    built = jnp.where(history.counts[arm] > 1, warm.built[arm], warm.scores[arm])
+    pushed = jnp.sqrt(family.slope(built)) * (x @ warm.root)
+    size = pushed @ pushed
+    shrink = (1 - lax.rsqrt(1 + size)) / jnp.where(size > 0, size, 1)
+    root = warm.root - (shrink * (warm.root @ pushed))[:, None] * pushed
+    return warm._replace(root=root, built=warm.built.at[arm].set(built), age=warm.age + 1)
+
+
+def refit(
+    family: Family, warm: Warm, history: Grouped, theta: Array, ridge: Array, tolerance: float, root_error: float
+) -> tuple[Estimate, Warm]:
+    """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most."""
+    estimate = descend(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
+    moved = largest(history.counts > 0, estimate.scores - warm.built)
+    stale = (family.self_concordance * moved > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
+
+    def rebuilt() -> tuple[Array, Array, Array, Array]:
+        scores = estimate.theta @ warm.columns  # free of the rounding that many small steps add up
+        root = build(family, warm.columns, history.counts, scores, ridge)
+        return scores, root, scores, jnp.zeros_like(warm.age)
+
+    # In a batch, building for one costs as much as for all: once one needs it all get it, and need it less often.
+    kept = (estimate.scores, warm.root, warm.built, warm.age)
+    scores, root, built, age = lax.cond(anyone(stale), rebuilt, lambda: kept)
+    return estimate._replace(scores=scores), Warm(warm.columns, scores, root, built, age)
+
+
+class Point(NamedTuple):
+    """A place on the way down, and the last step there."""
+
+    theta: Array
+    scores: Array
+    root: Array  # W that the step was made with
+    step: Array
+    gradient: Array  # before the step
+    energy: Array  # () gᵀH⁻¹g there
+    moved: Array  # () a bound on how far scores are from where W was built
+    converged: Array
+    steps: Array
+
+
+def descend(
+    family: Family, warm: Warm, history: Grouped, theta: Array, tilt: Array, ridge: Array, tolerance: float
+) -> Estimate:
+    """The tilted estimate, from θ whose scores and curvature are in `warm`.
+
+    Cheap steps first, a few; then, only for those that need more, Newton steps.
+    """
+    counts, sums, columns = history.counts, history.sums, warm.columns
+    seen = counts > 0
+    eps = float(jnp.finfo(theta.dtype).eps)
+    # Overflow is no danger in families whose means have a bound.
+    safe = family.mean if family.mean_range[1] < jnp.inf else lambda scores: family.mean(jnp.where(seen, scores, 0))
+
+    def gradient(point: Point) -> Array:
+        return columns @ (counts * safe(point.scores) - sums) - tilt + ridge * point.theta
+
+    def direction(root: Array, slope: Array) -> tuple[Array, Array, Array, Array]:
+        half = slope @ root
+        downhill = -(root @ half)
+        moves = downhill @ columns
+        return downhill, moves, largest(seen, moves), half @ half
+
+    def cheap_step(point: Point, root: Array, slope: Array) -> Point:
+        downhill, moves, reach, energy = direction(root, slope)
+        length = jnp.minimum(1, LONGEST / jnp.maximum(family.self_concordance * reach, LONGEST))
+        error = reach * jnp.minimum(point.moved + family.self_concordance * reach, 1)
+        return Point(
+            point.theta + length * downhill,
+            point.scores + length * moves,
+            root,
+            length * downhill,
+            slope,
+            energy,
+            point.moved + family.self_concordance * length * reach,
+            (length == 1) & (error <= tolerance),
+            point.steps + 1,
+        )
+
+    def learning_step(point: Point) -> Point:
+        slope = gradient(point)
+        return cheap_step(point, learn(point.root, point.step, point.gradient, point.energy, slope), slope)
+
+    def newton_step(point: Point) -> Point:
+        slope = gradient(point)
+        root = build(family, columns, counts, point.scores, ridge)
+        downhill, moves, reach, energy = direction(root, slope)
+        best = step_length(family, history, tilt, ridge, point.theta, point.scores, downhill, moves)
+        length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
+        length = jnp.where(jnp.isfinite(length * reach), length, 0)  # a step that overflows is not taken
+        theta, scores = point.theta + length * downhill, point.scores + length * moves
+        converged = (length == 1) & (reach * jnp.minimum(family.self_concordance * reach, 1) <= tolerance)
+        # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
+        converged |= when(point.steps >= PATIENCE, lambda: flat(theta), jnp.zeros_like(converged))
+        return Point(theta, scores, root, downhill, slope, energy, jnp.zeros_like(reach), converged, point.steps + 1)
+
+    def flat(theta: Array) -> Array:
+        bound = max(eps ** (2 / 3), tolerance**2)
+        return gradient_error(family, posed(history, ridge=ridge, tilt=tilt), theta) <= bound
+
+    moved = family.self_concordance * largest(seen, warm.scores - warm.built)
+    zero = jnp.zeros_like(theta)
+    begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
+    point = cheap_step(begin, warm.root, gradient(begin))
+    for most, improve in ((CHEAP_STEPS, learning_step), (MAX_STEPS, newton_step)):
+        point = lax.while_loop(partial(goes_on, most), improve, point)
+    return Estimate(point.theta, point.scores, point.converged)
+
+
+def goes_on(most: int, point: Point) -> Array:
+    """Whether another step is wanted."""
+    return (point.steps < most) & ~point.converged
+
+
+def learn(root: Array, step: Array, before: Array, energy: Array, after: Array) -> Array:
+    """The root after a BFGS update with the step and the gradients before and after it."""
+    change = after - before
+    curvature = step @ change
+    usable = (curvature > 0) & (energy > 0)
+    inverse = 1 / jnp.where(usable, curvature, 1)
+    direction = inverse * change + jnp.sqrt(inverse / jnp.where(usable, energy, 1)) * before
+    return root - jnp.where(usable, step, 0)[:, None] * (direction @ root)
+
+
+def step_length(
+    family: Family,
+    history: Grouped,
+    tilt: Array,
+    ridge: Array,
+    theta: Array,
+    scores: Array,
+    direction: Array,
+    moves: Array,
+) -> Array:
+    """A step that nearly minimizes the loss along a direction, without passing its minimum.
+
+    The derivative along the direction is increasing.  From the step that self-concordance calls safe, lengths are
+    tried upwards (1, 4, 16, …) until it is positive, then between.
+    """
+    counts, sums = history.counts, history.sums
+    reach = family.self_concordance * largest(counts > 0, moves)
+    constant = ridge * theta @ direction - sums @ moves - tilt @ direction
+    growth = ridge * direction @ direction
+    seen_scores, seen_moves = jnp.where(counts > 0, scores, 0), jnp.where(counts > 0, moves, 0)
+
+    def goes_down(length: Array) -> Array:
+        means = family.mean(seen_scores + length * seen_moves)
+        return constant + growth * length + jnp.sum(counts * means * seen_moves) <= 0
+
+    def narrow(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        further = jnp.where(low < 1, 1, 4 * low)
+        trial = jnp.where(jnp.isinf(high), further, jnp.sqrt(low * high))
+        down = goes_down(trial)
+        return jnp.where(down, trial, low), jnp.where(down, high, trial)
+
+    return lax.fori_loop(0, TRIALS, narrow, (jnp.log1p(reach) / reach, jnp.full_like(reach, jnp.inf)))[0]
+
+
+def largest(seen: Array, scores: Array) -> Array:
+    """max |score| over the arms seen."""
+    return jnp.max(jnp.where(seen, jnp.abs(scores), 0))

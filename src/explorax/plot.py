@@ -1,0 +1,309 @@
+"""Figures of regret over rounds: a panel for each dimension, the mean of each curve with a band of ± 1 standard error.
+
+A policy has a colour and a marker, a design a dash: solid with filled markers for the theory's, dotted with hollow ones
+for the informal.  Colours are from the palette of Okabe & Ito, which the colour-blind can tell apart, in an order in
+which the first ones also differ in lightness, so that the figure survives a printer without colours.
+
+On a linear scale a curve far above all others would press these to the floor: its panel ends above the second highest
+curve, and a note says where the highest one goes.  On a log scale both axes are logarithmic, linear regret has slope 1,
+and there is room for the theorems' bounds, which lie orders of magnitude above the curves.
+"""
+
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from explorax import theory
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.glm.families import Family
+from explorax.record import write_atomically
+from explorax.summarize import Series
+
+BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#E69F00", "#009E73"
+COLOURS = (BLACK, BLUE, ORANGE, GREEN, "#D55E00", "#CC79A7", "#56B4E9")
+MARKERS = ("s", "^", "o", "D", "v", "P", "X")
+DASHES: dict[str, Literal["solid"] | tuple[float, tuple[float, ...]]] = {"informal": (0, (1, 1.1))}
+FAVOURITES = ("glm_ucb", "ucb_glm", "glm_tsl", "glm_fpl")  # the same look in every figure
+SCALES = ("linear", "log")
+PANELS_IN_A_ROW = 3
+FAR_ABOVE = 2.0  # the highest curve leaves a linear panel if it ends above this many times the second highest
+
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same
+    "font.size": 8.5,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.dash_capstyle": "butt",
+    "pdf.fonttype": 42,  # text stays text
+}
+
+
+class Bound(NamedTuple):
+    """A theorem's regret bound, to lay over the curves of one dimension."""
+
+    policy: str
+    dim: int
+    rounds: np.ndarray
+    regret: np.ndarray
+
+
+class Look(NamedTuple):
+    """How a curve is drawn."""
+
+    colour: str
+    marker: str
+    hollow: bool
+    dash: Literal["solid"] | tuple[float, tuple[float, ...]]
+
+
+def bounds(curves: Iterable[Series], *, arms: int, family: str | Family = "bernoulli") -> list[Bound]:
+    """Bounds of Theorems 1 and 2 for the theory's designs among the curves, with the paper's constants.
+
+    The τ rounds of exploration that the theorems ask for are left out, since the curves do not play them either.
+    """
+    found = []
+    for curve in curves:
+        if curve.policy in theory.THEOREMS and curve.design == "theory":
+            rounds = curve.rounds[curve.rounds > max(curve.dim, 2 / theory.OPTIMISM)]
+            if len(rounds):
+                at = theory.problem(features=curve.dim, rounds=int(rounds[-1]), arms=arms, family=family)
+                found.append(Bound(curve.policy, curve.dim, rounds, theory.regret_bounds(curve.policy, at, rounds)))
+    return found
+
+
+def looks(curves: Iterable[Series]) -> dict[str, Look]:
+    """The look of each curve by its label; a second curve of the same policy and design gets a colour of its own."""
+    keys: dict[str, tuple[str, int]] = {}
+    hollow: dict[str, bool] = {}
+    seen: dict[tuple[str, str], int] = {}
+    for curve in curves:
+        if curve.curve not in keys:
+            count = seen.get((curve.policy, curve.design), 0)
+            seen[curve.policy, curve.design] = count + 1
+            keys[curve.curve] = (curve.policy, count)
+            hollow[curve.curve] = curve.design == "informal"
+    favourites = [(policy, 0) for policy in FAVOURITES]
+    order = favourites + [key for key in dict.fromkeys(keys.values()) if key not in favourites]
+    if not any(key in favourites for key in keys.values()):
+        order = order[len(favourites) :]  # none of the paper's: start with the best colours
+    return {
+        label: Look(
+            COLOURS[order.index(key) % len(COLOURS)],
+            MARKERS[order.index(key) % len(MARKERS)],
+            hollow[label],
+            DASHES["informal"] if hollow[label] else "solid",
+        )
+        for label, key in keys.items()
+    }
+
+
+def figure(curves: Sequence[Series], *, scale: str = "linear", bounds: Sequence[Bound] = (), title: str = "") -> Figure:
+    """The figure: a panel for each dimension, in one legend below all curves by their labels."""
+    if scale not in SCALES:
+        raise UnknownName("scale", scale, SCALES)
+    if bounds and scale != "log":
+        raise InvalidArgument(f"scale={scale!r} with bounds: they lie far above all curves; use scale='log'")
+    if not curves:
+        raise InvalidArgument("curves is empty: there is nothing to draw")
+    dims = sorted({curve.dim for curve in curves})
+    rows = math.ceil(len(dims) / PANELS_IN_A_ROW)
+    columns = math.ceil(len(dims) / rows)
+    look = looks(curves)
+    entry = 0.75 + 0.064 * max(map(len, look))  # inches that a label and its line take in the legend
+    width = 0.25 + max(2.55 * columns, entry * min(2, len(look)))
+    legend_columns = max(1, min(math.ceil(len(look) / 2), int(width / entry)))
+    height = 2.35 * rows + 0.2 * math.ceil(len(look) / legend_columns) + (0.55 if title else 0.3)
+    with style.context(["default", STYLE]):
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(drawn)
+        panels = drawn.subplots(rows, columns, squeeze=False).ravel()
+        for axes in panels[len(dims) :]:
+            axes.remove()
+        for index, (axes, dim) in enumerate(zip(panels, dims, strict=False)):
+            _draw(axes, [curve for curve in curves if curve.dim == dim], look, scale)
+            _draw_bounds(axes, [bound for bound in bounds if bound.dim == dim], curves, look)
+            axes.set_title(f"$d = {dim}$", pad=4)
+            if index % columns == 0:
+                axes.set_ylabel("Regret")
+            if index + columns >= len(dims):
+                axes.set_xlabel("Round $n$")
+        if scale == "log":
+            _log_limits(panels[: len(dims)], curves, bounds)
+        drawn.legend(
+            handles=[Line2D([], [], label=_literal(label), **_line(one)) for label, one in look.items()],
+            loc="outside lower center",
+            ncols=legend_columns,
+            frameon=False,
+            handlelength=3.2,
+            columnspacing=1.8,
+            labelspacing=0.35,
+            borderaxespad=0.2,
+        )
+        if title:
+            drawn.suptitle(_literal(title), fontsize=10.5)
+        drawn.draw_without_rendering()  # settles the layout in this style, whatever the caller's
+    return drawn
+
+
+def to_bytes(drawn: Figure, kind: str = "png", dpi: int = 200) -> bytes:
+    """The figure as a PNG, PDF or SVG file; the same bytes every time."""
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    if kind not in undated:
+        raise UnknownName("kind of figure", kind, undated)
+    content = io.BytesIO()
+    with style.context(["default", STYLE, {"svg.hashsalt": "explorax"}]):
+        drawn.savefig(content, format=kind, dpi=dpi, metadata=undated[kind])
+    return content.getvalue()
+
+
+def save(drawn: Figure, path: Path, dpi: int = 200) -> None:
+    """Write the figure in the format that the file's name asks for."""
+    write_atomically(path, to_bytes(drawn, Path(path).suffix.removeprefix(".").lower(), dpi))
+
+
+def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], scale: str) -> None:
+    labels = list(look)
+    for curve in curves:
+        one = look[curve.curve]
+        rounds, mean, stderr = _points(curve, scale)
+        position = labels.index(curve.curve)
+        if stderr is not None:
+            low = np.maximum(mean - stderr, mean / 100) if scale == "log" else mean - stderr
+            axes.fill_between(rounds, low, mean + stderr, color=one.colour, alpha=0.16, linewidth=0)
+        axes.plot(
+            rounds,
+            mean,
+            **_line(one),
+            markevery=_marked(rounds, position, len(labels), scale),
+            zorder=3 + position / 99,
+        )
+    if scale == "log":
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    else:
+        _linear_limits(axes, curves, look)
+    axes.grid(True, color="#DDDDDD", linewidth=0.5)
+    axes.set_axisbelow(True)
+    for axis in (axes.xaxis, axes.yaxis):
+        if scale == "log":
+            axis.set_major_locator(LogLocator(base=10, numticks=6))
+            axis.set_minor_formatter(NullFormatter())
+        else:
+            axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
+
+
+def _points(curve: Series, scale: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """What is drawn of a curve: from round 0 on a linear scale, where there is regret on a log scale."""
+    if scale == "log":
+        used = curve.mean > 0
+        return curve.rounds[used], curve.mean[used], None if curve.stderr is None else curve.stderr[used]
+    start = np.zeros(1)
+    stderr = None if curve.stderr is None else np.concatenate([start, curve.stderr])
+    return np.concatenate([start, curve.rounds]), np.concatenate([start, curve.mean]), stderr
+
+
+def _marked(rounds: np.ndarray, position: int, count: int, scale: str) -> list[int]:
+    """Where a curve has its five markers: shifted from curve to curve, so that they do not cover each other."""
+    if not len(rounds):
+        return []
+    places = (np.arange(5) + (position + 0.5) / count) / 5
+    first, last = float(rounds[0]), float(rounds[-1])
+    wanted = np.geomspace(first, last, 501) if scale == "log" else np.linspace(first, last, 501)
+    nearest = {int(np.argmin(np.abs(rounds - wanted[int(500 * place)]))) for place in places}
+    return sorted(nearest - {0})  # the first point lies on the axis
+
+
+def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) -> None:
+    axes.set_xlim(0, max(float(curve.rounds[-1]) for curve in curves))
+    ends = sorted(curves, key=lambda curve: float(curve.mean.max()))
+    top = float(ends[-1].mean.max())
+    second = float(ends[-2].mean.max()) if len(ends) > 1 else 0.0
+    if not second > 0 or top <= FAR_ABOVE * second:
+        axes.set_ylim(0, 1.08 * top or 1.0)
+        return
+    axes.set_ylim(0, 1.3 * second)
+    highest = ends[-1]
+    leaves = float(np.interp(1.3 * second, highest.mean, highest.rounds))
+    on_the_right = leaves < 0.5 * axes.get_xlim()[1]
+    axes.annotate(
+        f"{_literal(highest.curve)}: {thousands(top)}" if on_the_right else f"{thousands(top)}",
+        (leaves, 1.3 * second),
+        xytext=(5 if on_the_right else -5, -2),
+        textcoords="offset points",
+        ha="left" if on_the_right else "right",
+        va="top",
+        fontsize=7.5,
+        color=look[highest.curve].colour,
+    )
+
+
+def _log_limits(panels: Iterable[Axes], curves: Sequence[Series], bounds: Sequence[Bound]) -> None:
+    """The same limits for all panels, from what is drawn and not from the bands."""
+    means = np.concatenate([curve.mean[curve.mean > 0] for curve in curves] or [np.ones(1)])
+    regrets = np.concatenate([means, *(bound.regret for bound in bounds)]) if len(means) else np.ones(1)
+    rounds = np.concatenate([curve.rounds for curve in curves])
+    for axes in panels:
+        axes.set_xlim(
+            float(rounds.min()), float(rounds.max()) if rounds.max() > rounds.min() else 2.0 * float(rounds.max())
+        )
+        axes.set_ylim(0.7 * float(regrets.min()), 1.6 * float(regrets.max()))
+
+
+def _line(one: Look) -> dict[str, Any]:
+    return {
+        "color": one.colour,
+        "linestyle": one.dash,
+        "linewidth": 1.5,
+        "marker": one.marker,
+        "markersize": 4.2,
+        "markerfacecolor": "white" if one.hollow else one.colour,
+        "markeredgecolor": one.colour,
+        "markeredgewidth": 0.9,
+    }
+
+
+def _draw_bounds(axes: Axes, bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str, Look]) -> None:
+    """Long dashes; where μ̇min = μ̇max the two theorems' bounds are equal, so the second fills the gaps of the first."""
+    theorems = list(theory.THEOREMS)
+    for bound in bounds:
+        colour = look[next(curve.curve for curve in curves if curve.policy == bound.policy)].colour
+        dash = (6.0 * theorems.index(bound.policy), (5, 7))
+        axes.plot(bound.rounds, bound.regret, color=colour, linestyle=dash, linewidth=1.3)
+    if bounds:
+        numbers = " and ".join(str(1 + theorems.index(bound.policy)) for bound in bounds)
+        name = f"bounds of Theorems {numbers}" if len(bounds) > 1 else f"bound of Theorem {numbers}"
+        low = min(float(bound.regret[0]) for bound in bounds)
+        below: dict[str, Any] = {"xytext": (6, -5), "textcoords": "offset points", "ha": "left", "va": "top"}
+        axes.annotate(name, (float(bounds[0].rounds[0]), low), **below, fontsize=7.5, color="#444444")
+
+
+def _literal(text: str) -> str:
+    """Text as it is: a $ would start a formula."""
+    return text.replace("$", r"\$")
+
+
+def thousands(value: float) -> str:
+    """A number of an axis: 500, 2k, 12.5k, 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"

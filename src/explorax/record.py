@@ -1,0 +1,397 @@
+"""What a run leaves: regrets in Parquet files, and a manifest that says how they came about.
+
+A simulation gives `Records`; with the names of who played where they are a `Result`.  On disk a result is long: one row
+for each (curve, dim, instance, round), see `COLUMNS`.
+
+A long run writes a part for each finished task and merges the parts at the end:
+
+    out/parts/*.parquet  --merge-->  out/regret.parquet                out/manifest.json: settings, versions, times
+
+Every file appears whole or not at all (`write_atomically`) and carries a digest of its contents, so a run killed at
+any moment loses nothing that was finished: what is missing or damaged is simply played again.
+"""
+
+import hashlib
+import importlib
+import importlib.metadata
+import io
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from explorax.errors import InvalidArgument, UnknownName
+
+COLUMNS = {
+    "curve": "string",  # label; unique within a run together with dim
+    "policy": "string",
+    "design": "string",  # "theory", "informal" or ""
+    "environment": "string",
+    "dim": "int32",
+    "instance": "int32",
+    "round": "int64",
+    "regret": "float64",
+    "reward": "float64",
+    "digest": "uint32",
+    "unconverged": "int32",
+}
+NAMES = ("curve", "policy", "design", "environment")
+MANIFEST = "manifest.json"
+PARTS = "parts"
+
+
+class Records(NamedTuple):
+    """What a simulation of one policy on one environment leaves: M instances, C checkpoints."""
+
+    instances: np.ndarray  # (M,) int64 index of each instance
+    rounds: np.ndarray  # (C,) int64 checkpoints: number of rounds played
+    regret: np.ndarray  # (M, C) float64 cumulative expected (pseudo-) regret after that many rounds
+    reward: np.ndarray  # (M, C) float64 cumulative realized reward
+    digest: np.ndarray  # (M,) uint32 a hash of the sequence of arms pulled (equal digests = equal arms)
+    unconverged: np.ndarray  # (M,) int64 decisions whose fit did not converge
+
+
+class Result(NamedTuple):
+    """One curve at one dimension: who played where, and what it left."""
+
+    curve: str
+    policy: str
+    design: str
+    environment: str
+    dim: int
+    records: Records
+    seconds: float = 0.0  # wall seconds spent on it
+
+
+class Stored(NamedTuple):
+    """The contents of a file of results."""
+
+    results: list[Result]
+    metadata: dict[str, Any]
+
+
+class Parts(NamedTuple):
+    """All finished tasks in a directory, and what was passed over."""
+
+    tasks: dict[str, Stored]  # by the digest of the task, so that a run can tell what is done
+    warnings: list[str]
+
+
+class Merged(NamedTuple):
+    """Results put together from parts, and what was odd about the parts."""
+
+    results: list[Result]
+    warnings: list[str]
+
+
+def check(records: Records) -> None:
+    """Raise unless the arrays fit together and hold numbers."""
+    shape = (len(records.instances), len(records.rounds))
+    for name, want in (("regret", shape), ("reward", shape), ("digest", shape[:1]), ("unconverged", shape[:1])):
+        values = getattr(records, name)
+        if np.shape(values) != want:
+            raise InvalidArgument(f"{name} has shape {np.shape(values)}, not {want} as instances and rounds ask for")
+        if not np.all(np.isfinite(values)):
+            raise InvalidArgument(f"{name} contains NaN or infinity: the simulation that made it went wrong")
+    for name, least in (("instances", 0), ("rounds", 1)):
+        values = getattr(records, name)
+        if len(values) == 0 or values[0] < least or np.any(np.diff(values) <= 0):
+            raise InvalidArgument(f"{name}={values} must be numbers from {least} on that grow, and at least one")
+
+
+def concatenate(several: Sequence[Records]) -> Records:
+    """Records of several batches of instances as one, by instance; of one that comes twice the first is kept."""
+    if any(not np.array_equal(records.rounds, several[0].rounds) for records in several):
+        raise InvalidArgument("records have different checkpoints: simulate all of them with the same ones")
+    whole = {
+        name: np.concatenate([getattr(one, name) for one in several]) for name in Records._fields if name != "rounds"
+    }
+    _, first = np.unique(whole["instances"], return_index=True)
+    return Records(rounds=several[0].rounds, **{name: array[first] for name, array in whole.items()})
+
+
+def to_table(results: Sequence[Result]) -> Any:
+    """The results as a long pyarrow table."""
+    if not results or len({(result.curve, result.dim) for result in results}) < len(results):
+        raise InvalidArgument("a file needs at least one result, and one for each curve and dim: `combine` them first")
+    return _optional("pyarrow").concat_tables([_rows(result) for result in results])
+
+
+def _rows(result: Result) -> Any:
+    arrow, records = _optional("pyarrow"), result.records
+    check(records)
+    count, checkpoints = records.regret.shape
+    columns = [
+        *(arrow.repeat(getattr(result, name), count * checkpoints) for name in NAMES),
+        np.full(count * checkpoints, result.dim),
+        np.repeat(records.instances, checkpoints),
+        np.tile(records.rounds, count),
+        np.ravel(records.regret),
+        np.ravel(records.reward),
+        np.repeat(records.digest, checkpoints),
+        np.repeat(records.unconverged, checkpoints),
+    ]
+    schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in COLUMNS.items()])
+    return arrow.table(dict(zip(COLUMNS, columns, strict=True)), schema=schema)
+
+
+def from_table(table: Any) -> list[Result]:
+    """The results in a long pyarrow table, in the order in which they first appear; its rows may come in any order."""
+    missing = [name for name in COLUMNS if name not in table.column_names]
+    if missing:
+        raise InvalidArgument(f"the table lacks the columns {', '.join(missing)}: it is no table of regrets")
+    if any(table.column(name).null_count for name in COLUMNS):
+        raise InvalidArgument("the table has empty cells: it is not what a run leaves")
+    numbers = {name: table.column(name).to_numpy() for name in COLUMNS if name not in NAMES}
+    curve = table.column("curve").combine_chunks().dictionary_encode()
+    keys = np.stack([curve.indices.to_numpy(), numbers["dim"]])
+    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    results = []
+    for index in np.argsort(first):
+        rows = np.flatnonzero(np.ravel(group) == index)
+        rows = rows[np.lexsort((numbers["round"][rows], numbers["instance"][rows]))]
+        names = {name: table.column(name)[int(rows[0])].as_py() for name in NAMES}
+        shape = tuple(len(np.unique(numbers[name][rows])) for name in ("instance", "round"))
+        rounds = numbers["round"][rows[: shape[1]]]
+        if not np.array_equal(numbers["round"][rows], np.tile(rounds, shape[0])):
+            raise InvalidArgument(f"curve {names['curve']!r}: not every instance has each checkpoint once")
+        grid = {name: numbers[name][rows].reshape(shape) for name in numbers}
+        records = Records(
+            instances=grid["instance"][:, 0].astype(np.int64),
+            rounds=rounds.astype(np.int64),
+            regret=grid["regret"].astype(np.float64),
+            reward=grid["reward"].astype(np.float64),
+            digest=grid["digest"][:, 0].astype(np.uint32),
+            unconverged=grid["unconverged"][:, 0].astype(np.int64),
+        )
+        check(records)
+        results.append(Result(dim=int(grid["dim"][0, 0]), records=records, **names))
+    return results
+
+
+def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] | None = None) -> None:
+    """Write results, their seconds and the metadata (plain JSON) to one Parquet file."""
+    arrow = _optional("pyarrow")
+    kept = {
+        "metadata": dict(metadata or {}),
+        "seconds": [float(result.seconds) for result in results],
+        "digest": _contents_digest(results, metadata or {}),
+    }
+    table = to_table(results).replace_schema_metadata({"explorax": json.dumps(kept, sort_keys=True, allow_nan=False)})
+    sink = arrow.BufferOutputStream()
+    _optional("pyarrow.parquet").write_table(table, sink, compression="zstd")
+    write_atomically(path, sink.getvalue().to_pybytes())
+
+
+def read(path: Path) -> Stored:
+    """Read a file of results; raises `InvalidArgument` where it is not there, not whole or not what was written."""
+    arrow = _optional("pyarrow")
+    try:
+        table = _optional("pyarrow.parquet").read_table(io.BytesIO(Path(path).read_bytes()))
+        results = from_table(table)
+        kept = json.loads((table.schema.metadata or {}).get(b"explorax", b"{}"))
+        metadata: dict[str, Any] = kept.get("metadata", {})
+        seconds = kept.get("seconds", [0.0] * len(results))
+        results = [result._replace(seconds=spent) for result, spent in zip(results, seconds, strict=True)]
+        if kept and kept["digest"] != _contents_digest(results, metadata):
+            raise ValueError("its contents are not what was written")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, arrow.ArrowException) as error:
+        raise InvalidArgument(f"{path} cannot be used: {error}; delete it and run again") from error
+    return Stored(results, metadata)
+
+
+def _contents_digest(results: Sequence[Result], metadata: Mapping[str, object]) -> str:
+    found = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for result in results:
+        found.update(json.dumps([*result[:4], int(result.dim), float(result.seconds)]).encode())
+        for array, dtype in zip(result.records, ("i8", "i8", "f8", "f8", "u4", "i8"), strict=True):
+            found.update(np.ascontiguousarray(array, f"<{dtype}").tobytes())
+    return found.hexdigest()
+
+
+def write_part(
+    path: Path, results: Sequence[Result], *, task: str, metadata: Mapping[str, object] | None = None
+) -> None:
+    """Write the results of one finished task; `task` is its digest."""
+    write(path, results, {**(metadata or {}), "task": task})
+
+
+def read_parts(directory: Path) -> Parts:
+    """All finished tasks, in the order of file names; a damaged file counts as absent and is named in the warnings."""
+    found = Parts({}, [])
+    for path in sorted(Path(directory).glob("*.parquet")):
+        try:
+            stored = read(path)
+            found.tasks.setdefault(stored.metadata["task"], stored)
+        except (InvalidArgument, KeyError) as error:
+            found.warnings.append(f"{path.name} is damaged and counts as not there ({error})")
+    return found
+
+
+def combine(results: Iterable[Result], order: Sequence[str]) -> Merged:
+    """Put batches of instances of the same curve and dim together; sorted by dim, then by `order` of the curves.
+
+    Where two batches share an instance the earlier one counts; a warning says so if they contradict each other.
+    """
+    groups: dict[tuple[int, int], list[Result]] = {}
+    for result in results:
+        if result.curve not in order:
+            raise UnknownName("curve", result.curve, order)
+        groups.setdefault((result.dim, order.index(result.curve)), []).append(result)
+    combined, warnings = [], []
+    for (dim, _), batches in sorted(groups.items()):
+        records = concatenate([batch.records for batch in batches])
+        for batch in batches:
+            kept = np.searchsorted(records.instances, batch.records.instances)
+            if not np.array_equal(records.regret[kept], batch.records.regret):
+                warnings.append(f"{batch.curve!r} at dim {dim}: two parts contradict each other, the first is kept")
+        seconds = sum(batch.seconds for batch in batches)
+        combined.append(batches[0]._replace(records=records, seconds=seconds))
+    return Merged(combined, warnings)
+
+
+def merge(parts: Path, path: Path, order: Sequence[str], metadata: Mapping[str, object] | None = None) -> Merged:
+    """Merge all parts in a directory into one file; its rows do not depend on the order in which parts were written."""
+    found = read_parts(parts)
+    merged = combine((result for stored in found.tasks.values() for result in stored.results), order)
+    if not merged.results:
+        raise InvalidArgument(f"{parts} holds no finished part: run the study first")
+    write(path, merged.results, metadata)
+    return Merged(merged.results, found.warnings + merged.warnings)
+
+
+def manifest(
+    settings: Mapping[str, object],
+    *,
+    seed: int,
+    started: datetime,
+    finished: datetime | None = None,
+    seconds: float | None = None,
+    device: str | None = None,
+    command: str = "",
+) -> dict[str, Any]:
+    """How a run came about, as plain data without host names or paths.
+
+    `seconds` is the duration if it is not simply `finished - started`; `device` is asked of JAX unless given.
+    """
+    if seconds is None and finished is not None:
+        seconds = (finished - started).total_seconds()
+    return {
+        "settings": _plain(settings),
+        "settings_digest": settings_digest(settings),
+        "seed": seed,
+        "command": command,
+        "versions": {name: _version(name) for name in ("explorax", "jax", "jaxlib", "numpy")}
+        | {"python": platform.python_version()},
+        "device": _device() if device is None else device,
+        "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "started": started.isoformat(timespec="seconds"),
+        "finished": None if finished is None else finished.isoformat(timespec="seconds"),
+        "duration_seconds": None if seconds is None else round(seconds, 3),
+    }
+
+
+def write_manifest(out_dir: Path, content: Mapping[str, Any]) -> None:
+    """Write manifest.json."""
+    write_atomically(Path(out_dir) / MANIFEST, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def read_manifest(out_dir: Path) -> dict[str, Any]:
+    """Read manifest.json; raises `InvalidArgument` where there is none."""
+    path = Path(out_dir) / MANIFEST
+    try:
+        content = json.loads(path.read_text())
+        content["settings"], content["versions"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidArgument(f"{path} cannot be used: {error!r}; give the directory of a run") from error
+    return dict(content)
+
+
+def settings_digest(settings: Mapping[str, object]) -> str:
+    """16 hexadecimal digits that are equal for equal settings, whatever their order; 1 and 1.0 are equal."""
+    return hashlib.sha256(json.dumps(_plain(settings), sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
+
+
+def check_same_settings(out_dir: Path, settings: Mapping[str, object]) -> None:
+    """Raise if a directory holds a run with other settings: its parts could not be continued."""
+    out_dir = Path(out_dir)
+    remedy = "choose another directory with --out, or delete this one"
+    if not (out_dir / MANIFEST).exists():
+        if any((out_dir / PARTS).glob("*.parquet")):
+            raise InvalidArgument(f"{out_dir} holds parts of a run but no {MANIFEST}: {remedy}")
+        return
+    there, here = _leaves(read_manifest(out_dir)["settings"]), _leaves(_plain(settings))
+    both = {name: (there.get(name, "absent"), here.get(name, "absent")) for name in {**there, **here}}
+    differ = [f"{name} is {old} there, {new} now" for name, (old, new) in both.items() if old != new]
+    if differ:
+        listed = "; ".join(differ[:6]) + (f"; and {len(differ) - 6} more" if len(differ) > 6 else "")
+        raise InvalidArgument(f"{out_dir} holds a run with other settings ({listed}): {remedy}")
+
+
+def _leaves(tree: Any, name: str = "") -> dict[str, str]:
+    """A nested setting as {"curves[0].policy": "'glm_tsl'", …}."""
+    if isinstance(tree, dict) and tree:
+        inner = ((f"{name}.{key}" if name else key, value) for key, value in tree.items())
+    elif isinstance(tree, list) and tree and any(isinstance(item, dict) for item in tree):
+        inner = ((f"{name}[{index}]", value) for index, value in enumerate(tree))
+    else:
+        return {name: repr(tree)}
+    return {leaf: value for key, branch in inner for leaf, value in _leaves(branch, key).items()}
+
+
+def _plain(value: Any) -> Any:
+    """Settings as JSON keeps them, with one spelling for each number."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple() | np.ndarray():
+            return [_plain(item) for item in value]
+        case np.generic():
+            return _plain(value.item())
+        case float() if value.is_integer():
+            return int(value)
+        case None | bool() | int() | float() | str():
+            return value
+    raise InvalidArgument(f"{value!r} cannot be kept as a setting: use numbers, text, lists and tables")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _device() -> str:
+    import jax
+
+    device = jax.devices()[0]
+    return device.platform if device.device_kind == device.platform else f"{device.platform} ({device.device_kind})"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _optional(module: str) -> Any:
+    """A module of the `experiments` extra, imported when it is needed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"files of results need {module}: pip install 'explorax[experiments]'") from error

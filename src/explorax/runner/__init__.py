@@ -1,0 +1,99 @@
+"""Runs a study: cuts it into tasks, spreads these over processes, keeps what is finished, resumes, writes it up.
+
+    tasks.py      a study as tasks
+    worker.py     one process that does tasks
+    pool.py       many of them
+    progress.py   what one sees meanwhile
+    lock.py       one run at a time in a directory
+    journal.py    what is finished, and by what it was made
+    outputs.py    tables, claims, figures and the report from what has been recorded
+
+On a CPU a task is one curve and a block of instances, done by one of several single-threaded processes; on a GPU it is
+all instances of all curves of a policy, done in this process.
+"""
+
+import importlib
+import os
+from pathlib import Path
+from typing import TextIO
+
+from explorax import environments
+from explorax.errors import InvalidArgument
+from explorax.experiments.study import Study, check_whole
+from explorax.runner import outputs, pool
+from explorax.runner.journal import Journal
+from explorax.runner.lock import locked
+from explorax.runner.outputs import Figure, Outputs, kept, rebuild
+from explorax.runner.pool import RunFailed, Watcher
+from explorax.runner.progress import display
+from explorax.runner.tasks import Task
+from explorax.runner.worker import Outcome
+
+__all__ = ["Figure", "Outputs", "RunFailed", "kept", "rebuild", "run"]
+
+
+def run(
+    study: Study,
+    out: Path | str,
+    *,
+    processes: int | None = None,
+    figure: Figure = Figure(),  # noqa: B008 (immutable)
+    command: str = "",
+    stream: TextIO | None = None,
+) -> Outputs:
+    """Play a study and leave its records, tables, claims, figures and report in the directory `out`.
+
+    What is there of the same study is kept and not played again.  `processes` (all usable cores unless given) matters
+    on a CPU only, and for the time it takes alone.  `stream` is where progress is shown, standard output unless given.
+    """
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise InvalidArgument(f"out={str(out)!r} is a file: give a directory")
+    if processes is not None:
+        check_whole("processes", processes, 1)
+    for dim in study.dims:
+        environments.make(study.environment, features=dim, **study.environment_settings)  # complains now
+    for module in ("pyarrow", "matplotlib"):
+        require(module)
+    together = on_accelerator()
+    with locked(out):
+        journal = Journal(study, out, together, command)
+        todo = journal.todo
+        with display(todo, len(journal.tasks), stream) as shown:
+            keeper = Keeper(journal, shown)
+            if together:
+                pool.run_here(study, todo, keeper)
+            else:
+                pool.run_spread(study, todo, processes or pool.usable_cores(), keeper)
+        journal.finish()
+        return outputs.write(out, figure, journal.warnings)
+
+
+class Keeper:
+    """Keeps what is finished, then shows it."""
+
+    def __init__(self, journal: Journal, shown: Watcher):
+        self.journal, self.shown = journal, shown
+        self.started, self.advanced = shown.started, shown.advanced
+
+    def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
+        """Keep first."""
+        self.journal.keep(task, outcome)
+        self.shown.finished(worker, task, outcome)
+
+
+def on_accelerator() -> bool:
+    """Whether JAX computes on something else than the CPU."""
+    if os.environ.get("JAX_PLATFORMS") == "cpu":
+        return False  # spares this process a backend that it does not need
+    import jax
+
+    return jax.default_backend() != "cpu"
+
+
+def require(module: str) -> None:
+    """Raise now, and not after hours of computing, if a module of the `experiments` extra is missing."""
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"experiments need {module}: pip install 'explorax[experiments]'") from error

@@ -1,0 +1,47 @@
+"""One run at a time in a directory.
+
+The lock is one of the operating system on a file that holds the process id: it is gone when the process is, however
+that ended, so a lock file left behind by a killed run stops nobody.
+"""
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from explorax.errors import InvalidArgument
+
+LOCK = ".lock"
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory, which is made if need be; raises if another process holds it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / LOCK
+    with open(path, "a+") as file:  # neither this nor the lock is inherited by worker processes
+        if not acquire(file.fileno()):
+            file.seek(0)
+            raise InvalidArgument(
+                f"out={str(directory)!r} is in use by process {file.read().strip() or 'unknown'}: "
+                "wait for that run, stop it, or choose another directory"
+            )
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield  # the file stays behind: removing it would race with a process about to lock it
+
+
+def acquire(descriptor: int) -> bool:
+    """Whether the lock could be had."""
+    if sys.platform == "win32":
+        return True  # no such locks there
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)  # else a file system without locks
+    return True

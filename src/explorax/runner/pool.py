@@ -1,0 +1,197 @@
+"""Spreads tasks over processes, and does not wait for one that died.
+
+Each worker has one pipe to this process and nothing else: a worker that is killed closes its pipe, and breaks nothing
+that others use.  Tasks that share a compiled program are queued for one worker, so that it is compiled once; a worker
+with nothing left takes the last task of the longest queue.
+"""
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Protocol
+
+from explorax.errors import ExploraxError, InvalidArgument
+from explorax.experiments.study import Study
+from explorax.runner import worker
+from explorax.runner.tasks import Task
+from explorax.runner.worker import Failure, Outcome
+
+GRACE = 5.0  # seconds that a worker without work may take to end
+
+
+class RunFailed(ExploraxError):
+    """A run stopped before its end; the tasks it had finished are kept."""
+
+
+class Watcher(Protocol):
+    """Is told what the workers, numbered from 0, are doing."""
+
+    def started(self, worker: int, task: Task) -> None:
+        """A worker has begun a task."""
+
+    def advanced(self, worker: int, task: Task, rounds: int) -> None:
+        """So many of the task's rounds have been played."""
+
+    def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
+        """Here is what came of it."""
+
+
+@dataclass
+class Worker:
+    """One process, the pipe to it, and the tasks meant for it."""
+
+    number: int
+    process: SpawnProcess
+    pipe: Connection
+    queue: deque[Task]
+    task: Task | None = None  # the one it is doing
+    silent: bool = field(default=True)  # whether nothing has come from it yet
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def share_out(tasks: Sequence[Task], processes: int) -> list[deque[Task]]:
+    """A queue of tasks for each process: all of one program in one queue, the costliest programs first."""
+    programs: dict[tuple[object, ...], list[Task]] = {}
+    for task in tasks:
+        programs.setdefault(task.program, []).append(task)
+    queues: list[deque[Task]] = [deque() for _ in range(min(processes, len(tasks)))]
+    for group in sorted(programs.values(), key=total_cost, reverse=True):
+        min(queues, key=total_cost).extend(group)
+    return queues
+
+
+def total_cost(tasks: Sequence[Task]) -> float:
+    """How long the tasks will take, in an arbitrary unit."""
+    return sum(task.cost for task in tasks)
+
+
+def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
+    """Do all tasks in this process, one after the other."""
+    player = worker.Player(study)
+    for task in tasks:
+        watcher.started(0, task)
+        watcher.finished(0, task, player.play(task, partial(watcher.advanced, 0, task)))
+
+
+def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Watcher) -> None:
+    """Do all tasks in `processes` worker processes; raises `RunFailed` as soon as one of them dies."""
+    workers: list[Worker] = []
+    try:
+        for number, queue in enumerate(share_out(tasks, processes)):
+            workers.append(start(study, number, queue))
+        for one in workers:
+            assign(one, workers, watcher)
+        while busy := [one for one in workers if one.task is not None]:
+            ready = multiprocessing.connection.wait([one.pipe for one in busy])
+            for one in busy:
+                if one.pipe in ready:
+                    listen(one, workers, watcher)
+        for one in workers:
+            one.pipe.close()  # which tells it to end
+            one.process.join(GRACE)
+    finally:
+        for one in workers:  # nothing is lost: what a worker had finished has been handed over
+            one.process.kill()
+            one.process.join()
+
+
+def start(study: Study, number: int, queue: deque[Task]) -> Worker:
+    """A new worker process with the environment that its numerical libraries should find."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=worker.main, args=(study, theirs), daemon=True, name=f"explorax-{number}")
+    with environment(worker.ENVIRONMENT), undisturbed():
+        process.start()
+    theirs.close()  # so that the pipe breaks when the worker ends
+    return Worker(number, process, ours, queue)
+
+
+def assign(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
+    """Give a worker its next task, or the last one of the longest queue, or none."""
+    queue, take = one.queue, deque.popleft
+    if not queue:
+        queue, take = max((other.queue for other in workers), key=total_cost), deque.pop
+    one.task = take(queue) if queue else None
+    if one.task is not None:
+        with contextlib.suppress(OSError):  # a worker that is gone is noticed when we listen to it
+            one.pipe.send(one.task)
+        watcher.started(one.number, one.task)
+
+
+def listen(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
+    """Act on the next message of a busy worker."""
+    assert one.task is not None
+    try:
+        message = one.pipe.recv()
+    except (EOFError, OSError):
+        raise RunFailed(obituary(one)) from None
+    one.silent = False
+    match message:
+        case int(rounds):
+            watcher.advanced(one.number, one.task, rounds)
+        case Outcome():
+            watcher.finished(one.number, one.task, message)
+            assign(one, workers, watcher)
+        case Failure(wrong_input=True):
+            raise InvalidArgument(f"{one.task}: {message.text}")
+        case Failure():
+            raise RunFailed(f"a worker failed at {one.task}:\n{message.text}")
+
+
+def obituary(one: Worker) -> str:
+    """How a worker ended, and what can be done."""
+    one.process.join(GRACE)
+    code = one.process.exitcode
+    if code is not None and code < 0:
+        how = f"was killed by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"
+        remedy = "if memory ran out, use fewer processes"
+    else:
+        how = f"ended by itself with exit code {code}"
+        remedy = "see its message above"
+        if one.silent:
+            remedy += "; a script that starts a run must do so under `if __name__ == '__main__':`"
+    return f"a worker process {how} at {one.task}: {remedy}"
+
+
+@contextlib.contextmanager
+def environment(variables: dict[str, str]) -> Iterator[None]:
+    """Environment variables for the processes started meanwhile: JAX reads some of them as soon as it is imported."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Processes started meanwhile never see a Ctrl-C, which a terminal sends to all: this process alone acts on it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it unblocks signals, so it must be up before
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

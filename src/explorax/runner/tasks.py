@@ -1,0 +1,68 @@
+"""What a study is cut into: pieces that can be done, kept and redone one by one."""
+
+import re
+from typing import NamedTuple
+
+from explorax.experiments.study import Curve, Study
+from explorax.record import settings_digest
+from explorax.simulate import BLOCK
+
+
+class Task(NamedTuple):
+    """Some instances of one dimension, played by one curve or, on a GPU, by all curves of a policy."""
+
+    dim: int
+    curves: tuple[Curve, ...]
+    first: int  # of the instances
+    instances: int  # how many
+    rounds: int
+    digest: str  # of all that decides its outcome
+
+    def __str__(self) -> str:
+        labels = " + ".join(curve.label for curve in self.curves)
+        return f"{labels}, d = {self.dim}, instances {self.first} to {self.first + self.instances - 1}"
+
+    @property
+    def program(self) -> tuple[object, ...]:
+        """Tasks with the same one are likely to share a compiled program."""
+        return self.dim, *sorted({curve.policy for curve in self.curves})
+
+    @property
+    def plays(self) -> int:
+        """Decisions to be made."""
+        return self.rounds * self.instances * len(self.curves)
+
+    @property
+    def cost(self) -> float:
+        """Roughly how long it takes, in an arbitrary unit: a decision costs a fixed part and one that grows with d."""
+        return self.plays * (10.0 + self.dim)
+
+    @property
+    def filename(self) -> str:
+        """Of its part: readable, and unique through the digest."""
+        label = re.sub(r"[^a-z0-9]+", "-", "+".join(curve.label for curve in self.curves).lower()).strip("-")
+        return f"d{self.dim:03d}-{label[:60]}-{self.first:06d}-{self.digest}.parquet"
+
+
+def expand(study: Study, together: bool) -> list[Task]:
+    """A study as tasks: blocks of instances of one curve or, `together`, all instances of all curves of a policy.
+
+    The blocks are those that the simulation computes in lockstep on a CPU, however many processes there are.
+    """
+    groups: dict[object, list[Curve]] = {}
+    for curve in study.curves:
+        groups.setdefault(curve.policy if together else curve.label, []).append(curve)
+    block = study.instances if together else BLOCK
+    return [
+        task(study, dim, tuple(curves), first, min(block, study.instances - first))
+        for dim in study.dims
+        for curves in groups.values()
+        for first in range(0, study.instances, block)
+    ]
+
+
+def task(study: Study, dim: int, curves: tuple[Curve, ...], first: int, count: int) -> Task:
+    """A task with its digest.  What other curves, dimensions and instances there are in the study plays no role."""
+    settings = study.settings() | {"dims": [dim], "curves": [curve._asdict() for curve in curves]}
+    settings |= {"first": first, "instances": count, "name": ""}
+    return Task(dim, curves, first, count, study.rounds, settings_digest(settings))

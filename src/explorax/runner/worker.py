@@ -1,0 +1,112 @@
+"""What a worker process does: takes tasks from a pipe, simulates them, and sends back what came of them.
+
+A worker uses one core and only the CPU, so that as many can run as there are cores, and so that a result does not
+depend on how many there are.  It ends when its pipe is closed, and also, at once, when its parent is gone.
+"""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from explorax import environments
+from explorax.errors import ExploraxError
+from explorax.experiments.study import Study
+from explorax.record import Records
+from explorax.runner.tasks import Task
+from explorax.simulate import Job, check_schedule, share_program, simulate_together
+
+ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_X64": "0",  # whatever the caller's
+    "NPROC": "1",  # the size of XLA's thread pool
+    "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+PAUSE = 0.2  # seconds between two messages about progress
+
+
+class Outcome(NamedTuple):
+    """What a task leaves."""
+
+    records: list[Records]  # of each of its curves
+    seconds: float  # wall time, compilation included
+
+
+class Failure(NamedTuple):
+    """Why a task could not be done."""
+
+    text: str
+    wrong_input: bool  # whether the settings are to blame
+
+
+def main(study: Study, pipe: Connection) -> None:
+    """Do the tasks that come through the pipe until it is closed."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    player = Player(study)
+    try:
+        while True:
+            task = pipe.recv()
+            pipe.send(player.attempt(task, throttled(pipe.send)))
+    except (EOFError, OSError):
+        return  # the parent needs no more
+
+
+def end_with_parent() -> None:
+    """End this process the moment its parent is gone, however that ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def throttled(send: Callable[[int], None]) -> Callable[[int], None]:
+    """Passes on a number at most every `PAUSE` seconds."""
+    last = -PAUSE
+
+    def maybe(rounds: int) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= PAUSE:
+            last = now
+            send(int(rounds))
+
+    return maybe
+
+
+class Player:
+    """Plays tasks of one study."""
+
+    def __init__(self, study: Study):
+        self.study = study
+        # Made once, since what is compiled for an environment or a policy is found again by the object it was for.
+        self.policies = {curve.label: study.make(curve) for curve in study.curves}
+        self.environments = {
+            dim: environments.make(study.environment, features=dim, **study.environment_settings) for dim in study.dims
+        }
+
+    def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
+        """The outcome of a task; `progress` hears how many rounds are done."""
+        began = time.perf_counter()
+        study, environment = self.study, self.environments[task.dim]
+        schedule = check_schedule(task.rounds, study.checkpoints, study.spacing, None, progress)
+        instances = range(task.first, task.first + task.instances)
+        jobs = [Job(self.policies[curve.label], environment) for curve in task.curves]
+        shared = all(share_program(jobs[0], job) for job in jobs)
+        batches = [jobs] if shared else [[job] for job in jobs]
+        records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
+        return Outcome(records, time.perf_counter() - began)
+
+    def attempt(self, task: Task, progress: Callable[[int], None]) -> Outcome | Failure:
+        """The outcome, or why there is none, as text: exceptions do not all survive a pipe."""
+        try:
+            return self.play(task, progress)
+        except ExploraxError as error:
+            return Failure(str(error), wrong_input=True)
+        except Exception:
+            return Failure(traceback.format_exc(), wrong_input=False)

@@ -1,0 +1,346 @@
+"""Play policies against environments: environment → act → reward → update, compiled, for many instances in lockstep.
+
+    records = simulate(make("glm_tsl"), environments.logistic(features=5), rounds=10_000, instances=100, seed=0)
+    records.regret                                       # (instances, checkpoints)
+
+**Speed.**  One `lax.scan` over rounds, `vmap` over instances.  A program is compiled once for each kind of policy and
+shape, however many designs, seeds and instances it then plays.
+
+**Memory.**  Rounds are played in chunks.  A chunk hands each round's regret to the host, which adds it up in float64 and
+keeps what the checkpoints need: memory does not grow with the number of rounds.
+
+**The same arms, whatever the split.**  Every random number is a function of seed, instance and round: instance i draws
+its problem, its arms, its rewards and its policy's noise from keys of its own.  All policies therefore meet the same
+instances, and the same luck in the same arm.  On a CPU, instance i is always computed at place i mod 50 of block
+i div 50, next to the same neighbours, because the last bits of a result may depend on its batch; a chunk or a process
+more or less changes nothing.  (A GPU plays all instances in one batch; its last bits differ from a CPU's, and in the
+end arms do too.)
+
+**Policies in plain Python** run too: any callable `make(arms, rng)` that returns an object with `act(arms, t)` and
+`update(arm, x, reward)`.  It is called once for each instance, with the fixed arms (or the number of features, where
+arms change) and a NumPy generator of its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from explorax.environments.base import Environment
+from explorax.errors import HistoryFull, InvalidArgument, UnknownName
+from explorax.glm.history import Rows
+from explorax.policies.base import Policy, State
+from explorax.record import Records, concatenate
+
+BLOCK = 50  # instances in lockstep on a CPU
+CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on a CPU and on other devices
+FNV_OFFSET, FNV_PRIME = 2166136261, 16777619  # the hash of the arms pulled: 32-bit FNV-1a over their indices
+DRAW, ARMS, REWARD, POLICY = range(4)  # what an instance needs keys for
+
+Progress = Callable[[int], None]
+
+
+class PlainPolicy(Protocol):
+    """A policy in plain Python, for one instance."""
+
+    def act(self, arms: np.ndarray, t: int) -> int:
+        """The arm to pull in round t, counted from 0."""
+
+    def update(self, arm: int, x: np.ndarray, reward: float) -> None:
+        """Learn from a reward."""
+
+
+class Job(NamedTuple):
+    """One policy and what it plays against."""
+
+    policy: Policy
+    environment: Environment
+
+
+class Schedule(NamedTuple):
+    """When to record, and how many rounds to play at a time."""
+
+    rounds: int
+    checkpoints: np.ndarray
+    chunk: int | None
+    progress: Progress | None
+
+
+class Keys(NamedTuple):
+    """The randomness of one instance."""
+
+    arms: Array
+    reward: Array
+    policy: Array
+
+
+def simulate(
+    policy: Policy | Callable[[Any, np.random.Generator], PlainPolicy],
+    environment: Environment,
+    *,
+    rounds: int,
+    instances: int = 100,
+    seed: int = 0,
+    checkpoints: int | Sequence[int] = 100,
+    spacing: str = "even",
+    first: int = 0,
+    chunk: int | None = None,
+    progress: Progress | None = None,
+) -> Records:
+    """Play a policy on random instances of an environment and record its regret.
+
+    rounds        n, played on each instance
+    instances     how many, from number `first` on; instance i of a seed is the same in every call
+    checkpoints   how many rounds to record regret at, spaced "even" or "log"; or the rounds themselves
+    chunk         rounds between two calls of `progress(rounds_played)`; changes nothing else
+    """
+    schedule = check_schedule(rounds, checkpoints, spacing, chunk, progress)
+    for name, value, least in (("instances", instances, 1), ("seed", seed, 0), ("first", first, 0)):
+        check_whole(name, value, least)
+    if not isinstance(environment, Environment):
+        raise InvalidArgument(f"environment={environment!r} is none: make one with explorax.environments.logistic()")
+    if isinstance(policy, Policy):
+        return simulate_together([Job(policy, environment)], schedule, range(first, first + instances), seed)[0]
+    if not callable(policy):
+        raise InvalidArgument(
+            f"policy={policy!r} is neither a Policy nor a callable make(arms, rng): see explorax.make"
+        )
+    return concatenate(
+        [simulate_plainly(policy, environment, schedule, i, seed) for i in range(first, first + instances)]
+    )
+
+
+def simulate_together(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
+    """Play several jobs that share one program (`share_program`) as one batch; records of each."""
+    if not all(share_program(jobs[0], job) for job in jobs):
+        raise InvalidArgument(
+            "these policies or environments do not share a compiled program: simulate them one by one"
+        )
+    if jax.default_backend() != "cpu":
+        return play(jobs, schedule, instances, seed)
+    pieces: list[list[Records]] = [[] for _ in jobs]
+    for block in blocks(instances):
+        for piece, job in zip(pieces, jobs, strict=True):
+            (records,) = play([job], schedule, block, seed)
+            piece.append(select(records, instances))
+    return [concatenate(piece) for piece in pieces]
+
+
+def share_program(one: Job, other: Job) -> bool:
+    """Whether two jobs differ in numbers only, and so can be one batch."""
+    return program_of(one) == program_of(other)
+
+
+def program_of(job: Job) -> tuple[Callable[..., Any], ...]:
+    """The functions that get compiled."""
+    return (*job.policy[1:], *job.environment[-3:])
+
+
+def blocks(instances: range) -> Iterator[range]:
+    """The blocks of which these instances are part."""
+    for start in range(instances.start // BLOCK * BLOCK, instances.stop, BLOCK):
+        yield range(start, start + BLOCK)
+
+
+def select(records: Records, instances: range) -> Records:
+    """The records of these instances only."""
+    wanted = (records.instances >= instances.start) & (records.instances < instances.stop)
+    return Records(
+        records.instances[wanted],
+        records.rounds,
+        records.regret[wanted],
+        records.reward[wanted],
+        records.digest[wanted],
+        records.unconverged[wanted],
+    )
+
+
+def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
+    """All jobs on all of these instances, as one batch."""
+    drawn = [instance_keys(seed, instances, DRAW) for _ in jobs]
+    worlds = [jax.vmap(job.environment.draw)(keys) for job, keys in zip(jobs, drawn, strict=True)]
+    states = [start(job, world, len(instances)) for job, world in zip(jobs, worlds, strict=True)]
+    keys = [Keys(*(instance_keys(seed, instances, use) for use in (ARMS, REWARD, POLICY))) for _ in jobs]
+    check_capacity(states[0], schedule.rounds)
+    world, state, key = (jax.tree.map(lambda *parts: jnp.concatenate(parts), *all_) for all_ in (worlds, states, keys))
+
+    target = schedule.chunk or (CHUNK if jax.default_backend() == "cpu" else CHUNK_ELSEWHERE)
+    chunks = -(-schedule.rounds // target)
+    length = -(-schedule.rounds // chunks)  # the last chunk may play a few rounds too many; they are not recorded
+    advance = compiled_chunk(*program_of(jobs[0]), length)
+    digest = jnp.full(len(jobs) * len(instances), FNV_OFFSET, jnp.uint32)
+    tally = Tally(len(digest), schedule)
+    for number in range(chunks):
+        state, digest, played = advance(state, digest, world, key, number * length, schedule.rounds)
+        tally.add(*(np.asarray(values) for values in played))
+    return [
+        tally.records(np.asarray(digest), instances, slice(j * len(instances), (j + 1) * len(instances)))
+        for j in range(len(jobs))
+    ]
+
+
+def instance_keys(seed: int, instances: range, use: int) -> Array:
+    """A key for each instance."""
+    base = jax.random.fold_in(jax.random.key(seed), use)
+    return jax.vmap(lambda i: jax.random.fold_in(base, i))(jnp.arange(instances.start, instances.stop))
+
+
+def start(job: Job, world: Any, count: int) -> State:
+    """The policy's state on each instance before the first round."""
+    if job.environment.arms_change:
+        state = job.policy.init(job.environment.features)
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *jnp.shape(leaf))), state)
+    return jax.vmap(job.policy.init)(jax.vmap(job.environment.arms, (None, 0, None))(jax.random.key(0), world, 0))
+
+
+@lru_cache(maxsize=64)
+def compiled_chunk(
+    act: Callable[..., Any],
+    update: Callable[..., Any],
+    arms_of: Callable[..., Array],
+    means_of: Callable[..., Array],
+    reward_of: Callable[..., Array],
+    length: int,
+) -> Callable[..., tuple[State, Array, tuple[Array, Array, Array]]]:
+    """The function that plays `length` rounds on a batch of instances."""
+
+    def one_round(state: State, digest: Array, world: Any, key: Keys, t: Array, rounds: Array) -> Any:
+        arms = arms_of(key.arms, world, t)
+        action = act(jax.random.fold_in(key.policy, t), state, arms, t)
+        reward = reward_of(jax.random.fold_in(key.reward, t), world, arms, action.arm)
+        means = means_of(world, arms)
+        state = update(state, action.arm, arms[action.arm], reward)
+        more = (digest ^ action.arm.astype(jnp.uint32)) * jnp.uint32(FNV_PRIME)
+        digest = jnp.where(t < rounds, more, digest)
+        return state, digest, (jnp.max(means) - means[action.arm], reward, ~action.converged)
+
+    lockstep = jax.vmap(one_round, (0, 0, 0, 0, None, None))
+
+    @jax.jit
+    def chunk(state: State, digest: Array, world: Any, key: Keys, begin: Array, rounds: Array) -> Any:
+        def body(carry: tuple[State, Array], t: Array) -> tuple[tuple[State, Array], Any]:
+            state, digest, played = lockstep(*carry, world, key, t, rounds)
+            return (state, digest), played
+
+        (state, digest), played = lax.scan(body, (state, digest), begin + jnp.arange(length))
+        return state, digest, played
+
+    return chunk
+
+
+class Tally:
+    """Adds up what chunks of rounds bring, in float64 and in the order of rounds, and keeps it at checkpoints."""
+
+    def __init__(self, size: int, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.played = 0
+        self.regret = np.zeros(size)
+        self.reward = np.zeros(size)
+        self.unconverged = np.zeros(size, np.int64)
+        self.kept: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, regret: np.ndarray, reward: np.ndarray, unconverged: np.ndarray) -> None:
+        """The next rounds: arrays of (rounds, instances)."""
+        count = min(len(regret), self.schedule.rounds - self.played)
+        # One by one after the total so far, so that the sums do not depend on where chunks end.
+        regrets = np.cumsum(np.vstack([self.regret, regret[:count]]), axis=0, dtype=np.float64)
+        rewards = np.cumsum(np.vstack([self.reward, reward[:count]]), axis=0, dtype=np.float64)
+        for checkpoint in self.schedule.checkpoints:
+            if self.played < checkpoint <= self.played + count:
+                at = checkpoint - self.played
+                self.kept.append((regrets[at], rewards[at]))
+        self.regret, self.reward = regrets[-1], rewards[-1]
+        self.unconverged += np.sum(unconverged[:count], axis=0)
+        self.played += count
+        if self.schedule.progress is not None:
+            self.schedule.progress(self.played)
+
+    def records(self, digest: np.ndarray, instances: range, part: slice) -> Records:
+        """The records of one part of the batch, with a clear error in place of numbers that are none."""
+        regret, reward = (np.stack(values, axis=1)[part] for values in zip(*self.kept, strict=True))
+        if not (np.all(np.isfinite(regret)) and np.all(np.isfinite(reward))):
+            raise InvalidArgument(
+                "the environment's means or rewards are not finite: scale down its arms or parameters"
+            )
+        numbers = np.arange(instances.start, instances.stop, dtype=np.int64)
+        return Records(numbers, self.schedule.checkpoints, regret, reward, digest[part], self.unconverged[part])
+
+
+def simulate_plainly(
+    make: Callable[[Any, np.random.Generator], PlainPolicy],
+    environment: Environment,
+    schedule: Schedule,
+    instance: int,
+    seed: int,
+) -> Records:
+    """A policy in plain Python on one instance."""
+    instances = range(instance, instance + 1)
+    world = environment.draw(instance_keys(seed, instances, DRAW)[0])
+    keys = Keys(*(instance_keys(seed, instances, use)[0] for use in (ARMS, REWARD, POLICY)))
+    offer = jax.jit(lambda t: environment.arms(keys.arms, world, t))
+    means_of = jax.jit(lambda arms: environment.means(world, arms))
+    pay = jax.jit(lambda arms, arm, t: environment.reward(jax.random.fold_in(keys.reward, t), world, arms, arm))
+    arms = np.asarray(offer(0))
+    means = np.asarray(means_of(arms))
+    policy = make(environment.features if environment.arms_change else arms, np.random.default_rng([seed, instance]))
+    tally, digest = Tally(1, schedule), FNV_OFFSET
+    for t in range(schedule.rounds):
+        if environment.arms_change:
+            arms = np.asarray(offer(t))
+            means = np.asarray(means_of(arms))
+        arm = policy.act(arms, t)
+        if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
+            raise InvalidArgument(
+                f"act returned {arm!r} in round {t}: it must return the index of one of {len(arms)} arms"
+            )
+        reward = float(pay(arms, arm, t))
+        policy.update(int(arm), arms[arm], reward)
+        digest = (digest ^ int(arm)) * FNV_PRIME % 2**32
+        tally.add(np.array([[means.max() - means[arm]]]), np.array([[reward]]), np.array([[False]]))
+    return tally.records(np.array([digest], np.uint32), instances, slice(None))
+
+
+def check_schedule(
+    rounds: int, checkpoints: int | Sequence[int], spacing: str, chunk: int | None, progress: Progress | None
+) -> Schedule:
+    """The schedule these settings ask for; raises where they make none."""
+    check_whole("rounds", rounds, 1)
+    if chunk is not None:
+        check_whole("chunk", chunk, 1)
+    if spacing not in ("even", "log"):
+        raise UnknownName("spacing", spacing, ("even", "log"))
+    if isinstance(checkpoints, int | np.integer):
+        check_whole("checkpoints", checkpoints, 1)
+        space = np.linspace(rounds / checkpoints, rounds, checkpoints)
+        if spacing == "log":
+            space = np.geomspace(1, rounds, checkpoints) if checkpoints > 1 else np.array([rounds])
+        marks = np.unique(np.maximum(np.round(space), 1).astype(np.int64))
+    else:
+        marks = np.asarray(checkpoints)
+        whole = marks.ndim == 1 and marks.size > 0 and np.issubdtype(marks.dtype, np.integer)
+        if not (whole and np.all(np.diff(marks) > 0) and marks[0] >= 1 and marks[-1] == rounds):
+            raise InvalidArgument(
+                f"checkpoints={checkpoints!r} must be whole numbers that increase from at least 1 up to rounds={rounds}"
+            )
+        marks = marks.astype(np.int64)
+    return Schedule(int(rounds), marks, chunk, progress)
+
+
+def check_whole(name: str, value: int, least: int) -> None:
+    """Raise unless the value is a whole number of at least that."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")
+
+
+def check_capacity(state: State, rounds: int) -> None:
+    """Raise if the policy's memory is too short for the run and may not forget."""
+    history = getattr(state, "history", None)
+    if isinstance(history, Rows) and history.capacity < rounds and not np.any(history.forgets):
+        raise HistoryFull(
+            f"{rounds} rounds where the policy keeps {history.capacity} rewards: make it with capacity={rounds}, "
+            "or when_full='forget' to keep the newest"
+        )

@@ -1,0 +1,347 @@
+"""Instances and rewards have the laws the paper asks for, and are the same however they are drawn.
+
+Statistical tests have fixed seeds; each one's false-alarm rate is at most FALSE_ALARM = 1e-6.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import explorax.environments as environments
+from explorax.environments import Environment, gaussian, logistic, make, poisson
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from tests.statistics import FALSE_ALARM
+
+NAMES = ("logistic", "gaussian", "poisson")
+MEANS = {"logistic": special.expit, "gaussian": lambda score: score, "poisson": np.exp}
+KEY = jax.random.key(7)
+ARMS = np.random.default_rng(0).uniform(-1, 1, (6, 3))
+THETA = np.array([0.5, -1.0, 0.25])
+
+
+@functools.cache
+def small(name, arms_change=False):
+    """8 arms of 3 features, compiled once for all tests."""
+    return make(name, features=3, arms=8, arms_change=arms_change)
+
+
+def many(environment, count, seed=1):
+    return jax.vmap(environment.draw)(jax.random.split(jax.random.key(seed), count))
+
+
+def assert_same_bits(first, second):
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
+# Laws of the instances
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "variance"),
+    [
+        ("logistic", None, 3 / 4),
+        ("logistic", "printed", 3 / 16),
+        ("poisson", 0.2, 0.2),
+    ],
+)
+def test_arms_are_uniform_and_theta_is_normal(name, given, variance):
+    drawn = many(make(name, features=4, arms=10, parameter_variance=given), 1000)
+    for sample, law in ((drawn.arms, stats.uniform(-1, 2)), (drawn.theta, stats.norm(scale=variance**0.5))):
+        assert stats.kstest(np.ravel(sample), law.cdf).pvalue > FALSE_ALARM / 3
+    # No feature goes with another one, nor with θ: correlations of 1000 independent instances.
+    columns = np.column_stack([drawn.arms[:, 0], drawn.arms[:, 1], drawn.theta])
+    correlations = np.corrcoef(columns.T)[np.triu_indices(12, 1)]
+    worst = np.max(np.abs(np.arctanh(correlations))) * np.sqrt(1000 - 3)
+    assert 2 * stats.norm.sf(worst) > FALSE_ALARM / 3 / len(correlations)
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, 1.0), ("printed", 1 / 5)])
+def test_variance_of_a_score(given, expected):
+    """It is 1 with 3/d as the paper says, and 1/d with the 3/d² that it prints."""
+    d, count = 5, 20_000
+    scores = np.asarray(many(logistic(features=d, arms=1, parameter_variance=given), count).scores, float)
+    # Given x a score is normal, so E s⁴ = 3 v² E‖x‖⁴; E x_j⁴ = 1/5 and E x_j² = 1/3.
+    fourth = 3 * (3 * expected / d) ** 2 * (d / 5 + d * (d - 1) / 9)
+    error = (np.mean(scores**2) - expected) / np.sqrt((fourth - expected**2) / count)
+    assert 2 * stats.norm.sf(abs(error)) > FALSE_ALARM
+
+
+# Laws of the rewards
+
+
+def rewards(environment, count=5000, arm=2):
+    instance = environment.draw(KEY)
+    arms = environment.arms(KEY, instance, 0)
+    keys = jax.random.split(jax.random.key(9), count)
+    drawn = jax.vmap(environment.reward, (0, None, None, None))(keys, instance, arms, arm)
+    return np.asarray(drawn, float), float(np.asarray(arms, float)[arm] @ np.asarray(instance.theta, float))
+
+
+both_kinds = pytest.mark.parametrize("arms_change", [False, True], ids=["fixed", "changing"])
+
+
+@both_kinds
+def test_logistic_rewards(arms_change):
+    drawn, score = rewards(small("logistic", arms_change))
+    assert set(drawn) == {0.0, 1.0}
+    assert stats.binomtest(int(drawn.sum()), len(drawn), special.expit(score)).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("environment", "noise_std"),
+    [(small("gaussian"), 1.0), (gaussian(features=3, arms=8, arms_change=True, noise_std=0.3), 0.3)],
+    ids=["fixed", "changing"],
+)
+def test_gaussian_rewards(environment, noise_std):
+    drawn, score = rewards(environment)
+    assert stats.kstest(drawn, stats.norm(score, noise_std).cdf).pvalue > FALSE_ALARM
+
+
+@both_kinds
+def test_poisson_rewards(arms_change):
+    drawn, score = rewards(small("poisson", arms_change))
+    law, counts = stats.poisson(np.exp(score)), np.arange(8)
+    expected = np.append(law.pmf(counts), law.sf(7)) * len(drawn)
+    seen = np.append(np.bincount(drawn.astype(int), minlength=8)[:8], np.sum(drawn > 7))
+    enough = expected > 20
+    pooled = [np.append(cells[enough], cells[~enough].sum()) for cells in (seen, expected)]
+    assert stats.chisquare(*pooled).pvalue > FALSE_ALARM
+
+
+# Identities
+
+
+@pytest.mark.parametrize("name", NAMES)
+@both_kinds
+def test_means_are_those_of_the_family(name, arms_change):
+    environment = small(name, arms_change)
+    assert environment[:3] == (name, 3, arms_change)
+    instance = environment.draw(KEY)
+    arms = environment.arms(KEY, instance, 5)
+    assert arms.shape == (8, 3)
+    expected = MEANS[name](np.asarray(arms, float) @ np.asarray(instance.theta, float))
+    np.testing.assert_allclose(environment.means(instance, arms), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_defaults_are_the_papers():
+    instance = logistic(features=5).draw(KEY)
+    assert instance.arms.shape == (100, 5)
+    assert_same_bits(instance, logistic(features=5, parameter_variance=3 / 5, arms=100, arms_change=False).draw(KEY))
+
+
+def test_fixed_arms_stay_and_changing_ones_change():
+    fixed, changing = small("logistic"), small("logistic", True)
+    instance = fixed.draw(KEY)
+    for t in range(3):
+        assert fixed.arms(jax.random.key(t), instance, t) is instance.arms
+    other = changing.draw(KEY)
+    assert_same_bits(other.theta, instance.theta)
+    # One key serves all rounds, and another key gives other arms.
+    rounds = jax.vmap(changing.arms, (None, None, 0))(KEY, other, jnp.arange(500))
+    assert_same_bits(rounds[3], changing.arms(KEY, other, 3))
+    assert len(np.unique(np.asarray(rounds)[:, 0, 0])) > 490
+    assert not np.any(rounds[3] == changing.arms(jax.random.key(8), other, 3))
+    assert stats.kstest(np.ravel(rounds), stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
+
+
+def test_what_is_given_replaces_only_itself():
+    drawn = small("logistic").draw(KEY)
+    with_arms, with_theta = logistic(fixed_arms=ARMS), logistic(theta=THETA, arms=8)
+    assert with_arms.features == with_theta.features == 3
+    np.testing.assert_array_equal(with_arms.draw(KEY).arms, ARMS)
+    np.testing.assert_array_equal(with_arms.draw(KEY).theta, drawn.theta)
+    np.testing.assert_array_equal(with_theta.draw(KEY).theta, THETA)
+    np.testing.assert_array_equal(with_theta.draw(KEY).arms, drawn.arms)
+    both = logistic(fixed_arms=ARMS.tolist(), theta=THETA.tolist(), features=3, arms=6)
+    for seed in range(2):
+        instance = both.draw(jax.random.key(seed))
+        np.testing.assert_allclose(instance.means, special.expit(ARMS @ THETA), rtol=1e-12)
+    changing = poisson(theta=THETA, arms=6, arms_change=True)
+    instance = changing.draw(KEY)
+    arms = changing.arms(KEY, instance, 0)
+    np.testing.assert_allclose(changing.means(instance, arms), np.exp(np.asarray(arms) @ THETA), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "arms_change"), [("logistic", False), ("gaussian", True)])
+def test_dtype_is_float32_unless_arrays_say_otherwise(name, arms_change):
+    for given, dtype in (
+        ({"features": 3}, np.float32),
+        ({"theta": np.float32(THETA)}, np.float32),
+        ({"theta": THETA}, np.float64),
+    ):
+        environment = make(name, arms_change=arms_change, **given)
+        instance = environment.draw(KEY)
+        arms = environment.arms(KEY, instance, 0)
+        found = (*jax.tree.leaves(instance), arms, environment.means(instance, arms))
+        assert {leaf.dtype for leaf in (*found, environment.reward(KEY, instance, arms, 0))} == {np.dtype(dtype)}
+    assert logistic(fixed_arms=np.float32(ARMS), theta=THETA).draw(KEY).means.dtype == np.float64
+
+
+# Batches and compiled loops
+
+
+@pytest.mark.parametrize(("name", "features"), [("logistic", 20), ("poisson", 5)])
+def test_batches_of_any_size_draw_the_same(name, features):
+    environment = make(name, features=features)
+    keys = jax.random.split(jax.random.key(3), 60)
+    large = jax.jit(jax.vmap(environment.draw))(keys)
+    seven = jax.vmap(environment.draw)(keys[:7])
+    assert_same_bits(seven, jax.tree.map(lambda leaf: leaf[:7], large))
+    for i in range(7):
+        assert_same_bits(environment.draw(keys[i]), jax.tree.map(lambda leaf, i=i: leaf[i], large))
+
+
+@pytest.mark.parametrize(("name", "arms_change"), [("logistic", False), ("gaussian", True), ("poisson", True)])
+def test_a_compiled_loop_over_a_batch_sees_what_plain_calls_see(name, arms_change):
+    environment = small(name, arms_change)
+
+    def play(key, t, instance):
+        arms = environment.arms(key, instance, t)
+        arm = t % 8
+        return environment.reward(jax.random.fold_in(key, t), instance, arms, arm), environment.means(instance, arms)
+
+    def rounds(key):
+        instance = environment.draw(key)
+        return jax.lax.scan(lambda _, t: (None, play(key, t, instance)), None, jnp.arange(10))[1]
+
+    keys = jax.random.split(KEY, 7)
+    rewards, means = jax.jit(jax.vmap(rounds))(keys)
+    for i in (0, 6):
+        instance = environment.draw(keys[i])
+        for t in (0, 9):
+            reward, expected = play(keys[i], t, instance)
+            np.testing.assert_allclose(rewards[i, t], reward, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(means[i, t], expected, rtol=1e-5)
+
+
+def largest_result(jaxpr):
+    """The size of the largest array that a traced function computes."""
+    sizes = [0]
+    for equation in jaxpr.eqns:
+        inner = [value for value in equation.params.values() if hasattr(value, "eqns") or hasattr(value, "jaxpr")]
+        sizes += [largest_result(getattr(value, "jaxpr", value)) for value in inner]
+        sizes += [variable.aval.size for variable in equation.outvars if hasattr(variable.aval, "size")]
+    return max(sizes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@both_kinds
+def test_a_reward_costs_the_same_however_many_arms(name, arms_change):
+    environment = make(name, features=3, arms=997, arms_change=arms_change)
+    instance = jax.eval_shape(environment.draw, KEY)
+    arms = jax.eval_shape(environment.arms, KEY, instance, 0)
+    assert largest_result(jax.make_jaxpr(environment.reward)(KEY, instance, arms, 5).jaxpr) < 100
+    assert largest_result(jax.make_jaxpr(environment.means)(instance, arms).jaxpr) == (0 if not arms_change else 2991)
+
+
+def test_environments_can_be_built_in_compiled_code():
+    def best(theta):
+        environment = logistic(theta=theta, fixed_arms=ARMS)
+        return jnp.max(environment.draw(KEY).means)
+
+    thetas = np.stack([THETA, 2 * THETA])
+    np.testing.assert_allclose(jax.vmap(best)(thetas), np.max(special.expit(thetas @ ARMS.T), axis=1), rtol=1e-12)
+    assert jax.jit(lambda key: poisson(features=2, arms=4).draw(key).means)(KEY).shape == (4,)
+
+
+# Names and errors
+
+
+def test_make():
+    for name in NAMES:
+        assert isinstance(make(name, features=2), Environment)
+        assert getattr(environments, name) is environments.BUILDERS[name]
+    assert make("Logistic", features=2).name == "logistic"
+    with pytest.raises(UnknownName, match="did you mean 'logistic'"):
+        make("logistics", features=2)
+    with pytest.raises(UnknownName, match="did you mean 'features'"):
+        make("logistic", feature=2)
+    with pytest.raises(UnknownName, match="unknown setting of logistic 'noise_std'"):
+        make("logistic", noise_std=2.0, features=2)
+    with pytest.raises(InvalidArgument, match="name=3 must be the name of an environment"):
+        make(3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({}, InvalidArgument, "give the number of features"),
+        ({"features": 0}, InvalidArgument, "features=0 must be a whole number of at least 1"),
+        ({"features": 2.5}, InvalidArgument, "features=2.5 must be"),
+        ({"features": True}, InvalidArgument, "features=True must be"),
+        ({"features": 3, "arms": 0}, InvalidArgument, "arms=0 must be"),
+        ({"features": 3, "arms": -4}, InvalidArgument, "arms=-4 must be"),
+        ({"features": 3, "parameter_variance": 0.0}, InvalidArgument, "parameter_variance=0.0 must be"),
+        ({"features": 3, "parameter_variance": -1.0}, InvalidArgument, "parameter_variance=-1.0 must be"),
+        ({"features": 3, "parameter_variance": float("nan")}, InvalidArgument, "parameter_variance=nan must be"),
+        ({"features": 3, "parameter_variance": "print"}, InvalidArgument, "give 'printed' for the paper's"),
+        ({"theta": THETA, "parameter_variance": 1.0}, InvalidArgument, "theta is given and not drawn"),
+        ({"features": 3, "arms_change": 1}, InvalidArgument, "arms_change=1 must be True or False"),
+        ({"fixed_arms": ARMS, "arms_change": True}, InvalidArgument, "fixed_arms do not change"),
+        ({"fixed_arms": ARMS, "arms": 7}, InvalidShape, "arms=7 where fixed_arms has 6 rows"),
+        ({"fixed_arms": ARMS, "features": 4}, InvalidShape, "features = 4, the columns of fixed_arms = 3"),
+        ({"fixed_arms": ARMS, "theta": THETA[:2]}, InvalidShape, "the length of theta = 2"),
+        ({"fixed_arms": ARMS[0]}, InvalidShape, "fixed_arms have shape"),
+        ({"fixed_arms": np.zeros((0, 3))}, InvalidShape, "fixed_arms have shape"),
+        ({"theta": ARMS}, InvalidShape, "theta has shape"),
+        ({"theta": []}, InvalidShape, "theta has shape"),
+        ({"theta": [1.0, np.nan]}, InvalidFeatures, "theta contain NaN or infinity"),
+        ({"fixed_arms": [[1.0, np.inf]]}, InvalidFeatures, "fixed_arms contain NaN or infinity"),
+        ({"fixed_arms": "arms"}, InvalidFeatures, "fixed_arms cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_settings(name, settings, error, message):
+    with pytest.raises(error, match=message):
+        make(name, **settings)
+
+
+@pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), "1"])
+def test_bad_noise(noise_std):
+    with pytest.raises(InvalidArgument, match="noise_std="):
+        gaussian(features=3, noise_std=noise_std)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"theta": [30.0], "fixed_arms": [[1.0], [-1.0]]},
+        {"theta": [15.0, -15.0]},
+        {"features": 4, "parameter_variance": 100.0},
+        {"fixed_arms": [[100.0, 0.0]]},
+    ],
+)
+def test_poisson_means_must_be_countable(settings):
+    with pytest.raises(InvalidFeatures, match="poisson mean too large"):
+        poisson(**settings)
+    logistic(**settings)
+
+
+def test_means_that_overflow_are_refused_and_tiny_ones_are_not():
+    with pytest.raises(InvalidFeatures, match="gaussian mean too large"):
+        gaussian(theta=[-1e30], fixed_arms=[[1.0], [1e20]])
+    assert poisson(theta=[-60.0], fixed_arms=[[1.0]]).draw(KEY).means[0] < 1e-20
+
+
+def test_bad_arguments_of_the_functions():
+    environment = small("logistic")
+    instance = environment.draw(KEY)
+    batch = jax.tree.map(lambda leaf: leaf[None], instance)
+    with pytest.raises(InvalidArgument, match="arm=8 must be at least 0 and below 8"):
+        environment.reward(KEY, instance, instance.arms, 8)
+    with pytest.raises(InvalidArgument, match="t=-1 must be at least 0"):
+        environment.arms(KEY, instance, -1)
+    with pytest.raises(InvalidShape, match=r"where \(K, 3\) is needed"):
+        environment.means(instance, ARMS[:, :2])
+    for other in (ARMS, -instance.arms):
+        with pytest.raises(InvalidArgument, match="arms are not those of the instance"):
+            environment.means(instance, other)
+    with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
+        environment.reward(KEY, batch, batch.arms, 0)
+    with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
+        environment.arms(KEY, batch, 0)

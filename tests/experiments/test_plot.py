@@ -1,0 +1,183 @@
+"""Figures: legible without colours, complete, and the same every time."""
+
+import io
+import re
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from explorax import plot, summarize, theory
+from explorax.errors import InvalidArgument, UnknownName
+from tests.experiments import fabricate
+
+
+@pytest.fixture(scope="module")
+def curves():
+    return summarize.series(fabricate.results())
+
+
+def lightness(colour):
+    """CIE L*, from 0 (black) to 100 (white)."""
+    srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    y = float(linear @ [0.2126, 0.7152, 0.0722])
+    return 116 * np.cbrt(y) - 16 if y > 0.008856 else 903.3 * y
+
+
+def panel_lines(axes):
+    """The curves of a panel, without bounds."""
+    return [line for line in axes.lines if line.get_marker() != "None"]
+
+
+def test_policies_differ_in_lightness_and_marker_and_designs_in_dash(curves):
+    look = plot.looks(curves)
+    assert len(set(look.values())) == 8
+    for policy in ("GLM-UCB", "UCB-GLM", "GLM-TSL", "GLM-FPL"):
+        theory_look, informal = look[f"{policy} (theory)"], look[f"{policy} (informal)"]
+        assert (theory_look.colour, theory_look.marker) == (informal.colour, informal.marker)
+        assert theory_look.dash == "solid"
+        assert informal.dash != "solid"
+        assert informal.hollow
+        assert not theory_look.hollow
+    shades = sorted(lightness(one.colour) for one in look.values() if not one.hollow)
+    assert min(np.diff(shades)) > 10
+    assert shades[-1] < 75  # and the lightest is dark enough for white paper
+    assert len({one.marker for one in look.values()}) == 4
+    assert len(set(plot.COLOURS)) == len(set(plot.MARKERS)) == 7
+
+
+def test_looks_do_not_depend_on_what_else_is_drawn(curves):
+    alone = [curve for curve in curves if curve.policy == "glm_fpl"]
+    assert plot.looks(alone).items() <= plot.looks(curves).items()
+
+
+def test_two_curves_of_one_policy_and_design_can_be_told_apart(curves):
+    variants = [curves[5]._replace(curve=label) for label in ("a = 1", "a = 2", "a = 4")]
+    assert len({one.colour for one in plot.looks(variants).values()}) == 3
+
+
+@pytest.mark.parametrize(("dims", "grid"), [((5,), (1, 1)), ((5, 10, 20), (1, 3)), ((2, 3, 5, 8), (2, 2))])
+def test_a_panel_for_each_dimension(dims, grid):
+    drawn = plot.figure(summarize.series(fabricate.results(dims=dims)))
+    assert [axes.get_title() for axes in drawn.axes] == [f"$d = {dim}$" for dim in dims]
+    assert drawn.axes[0].get_gridspec().get_geometry() == grid
+    assert drawn.axes[0].get_ylabel() == "Regret"
+    assert drawn.axes[-1].get_xlabel() == "Round $n$"
+    assert all(len(panel_lines(axes)) == 8 for axes in drawn.axes)
+
+
+def test_lines_are_the_means_from_round_zero_and_bands_one_standard_error(curves):
+    axes = plot.figure(curves).axes[0]
+    for curve, line, band in zip(curves, panel_lines(axes), axes.collections, strict=False):
+        np.testing.assert_allclose(line.get_ydata(), [0.0, *curve.mean])
+        np.testing.assert_allclose(line.get_xdata(), [0, *curve.rounds])
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert heights.max() == pytest.approx((curve.mean + curve.stderr).max())
+
+
+def test_every_curve_is_in_the_legend_and_the_legend_covers_no_panel(curves):
+    drawn = plot.figure(curves)
+    (legend,) = drawn.legends
+    assert [text.get_text() for text in legend.get_texts()] == [curve.curve for curve in curves[:8]]
+    renderer = drawn.canvas.get_renderer()
+    inside = legend.get_window_extent(renderer)
+    assert drawn.bbox.x0 <= inside.x0
+    assert inside.x1 <= drawn.bbox.x1
+    for axes in drawn.axes:
+        assert not inside.overlaps(axes.get_tightbbox(renderer))
+
+
+def test_a_curve_far_above_the_others_does_not_press_them_to_the_floor(curves):
+    axes = plot.figure(curves).axes[0]
+    second = sorted(float(curve.mean.max()) for curve in curves if curve.dim == 5)[-2]
+    assert axes.get_ylim()[1] == pytest.approx(1.3 * second)
+    (note,) = axes.texts
+    assert re.fullmatch(r"GLM-UCB \(theory\): [\d.]+k", note.get_text())
+    without = plot.figure([curve for curve in curves if curve.curve != "GLM-UCB (theory)"]).axes[0]
+    assert not without.texts
+    assert without.get_ylim()[1] > second
+
+
+def test_log_scale_keeps_to_what_can_be_drawn(curves):
+    start = curves[0]._replace(curve="starts late", mean=np.maximum(curves[0].mean - 2000, 0.0))
+    axes = plot.figure([*curves, start], scale="log").axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert all(np.all(line.get_ydata() > 0) for line in panel_lines(axes))
+    assert np.all(np.isfinite(np.log(axes.get_ylim())))
+
+
+def test_bounds_are_the_theorems_and_need_a_log_scale(curves):
+    bounds = plot.bounds(curves, arms=100)
+    assert {(bound.policy, bound.dim) for bound in bounds} == {
+        (p, d) for p in ("glm_tsl", "glm_fpl") for d in (5, 10, 20)
+    }
+    at = theory.problem(features=5, rounds=50_000, arms=100)
+    assert bounds[0].regret[-1] == pytest.approx(theory.regret_bound(bounds[0].policy, at))
+    with pytest.raises(InvalidArgument, match="scale='log'"):
+        plot.figure(curves, bounds=bounds)
+    drawn = plot.figure(curves, scale="log", bounds=bounds)
+    for axes in drawn.axes:
+        assert [text.get_text() for text in axes.texts] == ["bounds of Theorems 1 and 2"]
+        assert len(axes.lines) == 8 + 2
+        assert axes.get_ylim()[1] > max(float(bound.regret.max()) for bound in bounds)
+    assert plot.bounds([curves[0]], arms=100) == []
+
+
+def test_bounds_begin_where_the_theorems_do():
+    early = summarize.series(fabricate.results(rounds=100, dims=(20,)))
+    assert [int(bound.rounds[0]) for bound in plot.bounds(early, arms=100)] == [21, 21]
+    assert plot.bounds(summarize.series(fabricate.results(rounds=100, dims=(200,))), arms=100) == []
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_odd_runs_are_drawn_too(curves, scale):
+    one = curves[0]._replace(rounds=np.array([7]), mean=np.array([3.0]), stderr=None, curve="costs $5 and $6")
+    for drawn in (plot.figure([one], scale=scale), plot.figure([one._replace(mean=np.zeros(1))], scale=scale)):
+        assert plot.to_bytes(drawn, dpi=40).startswith(b"\x89PNG")
+
+
+def test_png_has_the_size_asked_for_and_is_not_empty(curves):
+    drawn = plot.figure(curves, title="Logistic bandit")
+    image = Image.open(io.BytesIO(plot.to_bytes(drawn, "png", dpi=100)))
+    assert image.size == tuple(int(100 * inches) for inches in drawn.get_size_inches())
+    assert image.size[0] > 2 * image.size[1]
+    assert len(image.convert("RGB").getcolors(maxcolors=10**6)) > 50
+
+
+def test_files_are_written_by_suffix_and_are_always_the_same(curves, tmp_path):
+    for kind, start in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
+        contents = []
+        for attempt in range(2):
+            path = tmp_path / f"{attempt}.{kind}"
+            plot.save(plot.figure(curves), path)
+            contents.append(path.read_bytes())
+        assert contents[0].startswith(start)
+        assert contents[0] == contents[1]
+        assert b"CreationDate" not in contents[0]
+    with pytest.raises(UnknownName, match="kind of figure 'jpg'"):
+        plot.save(plot.figure(curves), tmp_path / "figure.jpg")
+
+
+def test_what_cannot_be_drawn_is_explained(curves):
+    with pytest.raises(UnknownName, match="unknown scale 'loglog'"):
+        plot.figure(curves, scale="loglog")
+    with pytest.raises(InvalidArgument, match="nothing to draw"):
+        plot.figure([])
+
+
+def test_no_global_state(curves, monkeypatch):
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
+    before = matplotlib.rcParams.copy()  # unlike dict(), does not ask for a backend
+    plot.to_bytes(plot.figure(curves), "png", dpi=40)
+    assert matplotlib.rcParams.copy() == before
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (500, "500"), (2000, "2k"), (12_500, "12.5k"), (1e6, "1M"), (0.5, "0.5")]
+)
+def test_numbers_of_an_axis(value, text):
+    assert plot.thousands(value) == text

@@ -1,0 +1,246 @@
+"""What a run leaves can be read back, survives a kill at any moment, and is not continued with other settings."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from explorax import record
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.experiments import logistic
+from tests.experiments import fabricate
+
+ORDER = ["b", "a"]
+
+
+def result(curve="a", dim=5, first=0, instances=3, seconds=1.5, seed=0):
+    played = fabricate.records("sqrt", 100.0, rounds=40, checkpoints=4, instances=instances, first=first, seed=seed)
+    return record.Result(curve, "glm_tsl", "theory", "logistic", dim, played, seconds)
+
+
+def assert_same(found, wanted):
+    assert [one[:5] for one in found] == [one[:5] for one in wanted]
+    assert [one.seconds for one in found] == [one.seconds for one in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        for got, want in zip(one.records, other.records, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_long_form_has_the_promised_columns_and_a_row_for_each_checkpoint():
+    table = record.to_table([result(), result(curve="b")])
+    kinds = {field.name: str(field.type) for field in table.schema}
+    assert kinds == {name: {"float64": "double"}.get(kind, kind) for name, kind in record.COLUMNS.items()}
+    assert table.num_rows == 2 * 3 * 4
+    row = table.slice(5, 1).to_pylist()[0]  # second instance, second checkpoint
+    assert (row["curve"], row["dim"], row["instance"], row["round"]) == ("a", 5, 1, 20)
+    assert row["regret"] == result().records.regret[1, 1]
+
+
+def test_table_and_back_whatever_the_order_of_rows():
+    wanted = [result(), result(curve="b", first=7)]
+    table = record.to_table(wanted)
+    shuffled = table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
+    found = sorted(record.from_table(shuffled), key=lambda one: one.curve)
+    assert_same([one._replace(seconds=1.5) for one in found], wanted)
+
+
+def test_a_table_with_a_hole_is_refused():
+    table = record.to_table([result()])
+    with pytest.raises(InvalidArgument, match="not every instance has each checkpoint"):
+        record.from_table(table.slice(1))
+    with pytest.raises(InvalidArgument, match="lacks the columns regret"):
+        record.from_table(table.drop_columns(["regret"]))
+
+
+def test_file_and_back_with_seconds_and_metadata(tmp_path):
+    record.write_part(tmp_path / "one.parquet", [result(), result(dim=10)], task="t1", metadata={"worker": 3})
+    stored = record.read(tmp_path / "one.parquet")
+    assert_same(stored.results, [result(), result(dim=10)])
+    assert stored.metadata == {"task": "t1", "worker": 3}
+    assert [path.name for path in tmp_path.iterdir()] == ["one.parquet"]  # no temporary file stays
+
+
+def test_any_parquet_reader_sees_the_rows(tmp_path):
+    record.write(tmp_path / "regret.parquet", [result()])
+    assert pq.read_table(tmp_path / "regret.parquet").num_rows == 12
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("regret", np.full((3, 4), np.nan), "regret contains NaN"),
+        ("reward", np.zeros((3, 3)), "reward has shape"),
+        ("digest", np.zeros(2, np.uint32), "digest has shape"),
+        ("rounds", np.array([10, 20, 20, 40]), "rounds=.* must be numbers from 1 on that grow"),
+        ("instances", np.array([2, 1, 0]), "instances=.* must be numbers from 0 on that grow"),
+    ],
+)
+def test_records_that_make_no_sense_are_not_written(tmp_path, field, value, message):
+    bad = result()._replace(records=result().records._replace(**{field: value}))
+    with pytest.raises(InvalidArgument, match=message):
+        record.write(tmp_path / "bad.parquet", [bad])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_holds_a_curve_and_dim_once(tmp_path):
+    for results in ([], [result(), result(first=3)]):
+        with pytest.raises(InvalidArgument, match="one for each curve and dim"):
+            record.write(tmp_path / "bad.parquet", results)
+
+
+def test_damaged_parts_count_as_absent_and_are_named(tmp_path):
+    for name, first in (("a", 0), ("b", 3), ("c", 6), ("d", 9), ("e", 12)):
+        record.write_part(tmp_path / f"{name}.parquet", [result(first=first)], task=name)
+    whole = (tmp_path / "b.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])  # cut off
+    (tmp_path / "c.parquet").write_bytes(b"")
+    bits = bytearray((tmp_path / "d.parquet").read_bytes())
+    bits[len(bits) // 4] ^= 1
+    (tmp_path / "d.parquet").write_bytes(bytes(bits))
+    (tmp_path / ".f.parquet.123.tmp").write_bytes(whole)  # left by a kill
+    found = record.read_parts(tmp_path)
+    assert list(found.tasks) == ["a", "e"]
+    assert [warning.split()[0] for warning in found.warnings] == ["b.parquet", "c.parquet", "d.parquet"]
+
+
+def test_every_single_flipped_byte_is_noticed_or_harmless(tmp_path):
+    path = tmp_path / "part.parquet"
+    record.write_part(path, [result(instances=2)], task="t")
+    whole = path.read_bytes()
+    wanted = record.read(path)
+    for position in range(0, len(whole), 37):
+        bits = bytearray(whole)
+        bits[position] ^= 0x20
+        path.write_bytes(bytes(bits))
+        found = record.read_parts(tmp_path)
+        if found.tasks:
+            assert_same(found.tasks["t"].results, wanted.results)
+            assert found.tasks["t"].metadata == wanted.metadata
+        else:
+            assert len(found.warnings) == 1
+
+
+def test_no_parts_yet(tmp_path):
+    assert record.read_parts(tmp_path / "parts") == ({}, [])
+    with pytest.raises(InvalidArgument, match="holds no finished part"):
+        record.merge(tmp_path / "parts", tmp_path / "regret.parquet", ORDER)
+    with pytest.raises(InvalidArgument, match=r"nowhere\.parquet cannot be used"):
+        record.read(tmp_path / "nowhere.parquet")
+
+
+def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
+    pieces = [result(curve, dim, first) for curve in ("a", "b") for dim in (10, 5) for first in (3, 0)]
+    tables, merged = [], []
+    for order in (pieces, pieces[::-1]):
+        parts = tmp_path / f"parts{len(tables)}"
+        for index, piece in enumerate(order):
+            name = f"{piece.curve}-{piece.dim}-{piece.records.instances[0]}"
+            record.write_part(parts / f"{name}.parquet", [piece], task=name)
+            os.utime(parts / f"{name}.parquet", (index, index))
+        merged.append(record.merge(parts, tmp_path / "regret.parquet", ORDER))
+        tables.append(pq.read_table(tmp_path / "regret.parquet"))
+    assert tables[0].equals(tables[1])
+    rows = tables[0].to_pylist()
+    keys = [(row["dim"], ORDER.index(row["curve"]), row["instance"], row["round"]) for row in rows]
+    assert keys == sorted(keys)
+    assert len(set(keys)) == len(keys) == 8 * 3 * 4
+    assert_same(merged[0].results, merged[1].results)
+    assert_same(record.read(tmp_path / "regret.parquet").results, merged[0].results)
+    assert [one.seconds for one in merged[0].results] == [3.0] * 4
+    assert merged[0].warnings == []
+
+
+def test_merge_warns_of_damage_and_contradiction(tmp_path):
+    record.write_part(tmp_path / "p/1.parquet", [result(first=0)], task="1")
+    record.write_part(tmp_path / "p/2.parquet", [result(first=0)], task="2")
+    assert record.merge(tmp_path / "p", tmp_path / "regret.parquet", ORDER).warnings == []  # the same twice
+    record.write_part(tmp_path / "p/3.parquet", [result(first=2, seed=9)], task="3")
+    (tmp_path / "p/4.parquet").write_bytes(b"PAR1")
+    merged = record.merge(tmp_path / "p", tmp_path / "regret.parquet", ORDER)
+    assert "4.parquet is damaged" in merged.warnings[0]
+    assert "contradict" in merged.warnings[1]
+    (only,) = merged.results
+    np.testing.assert_array_equal(only.records.instances, np.arange(5))
+    np.testing.assert_array_equal(only.records.regret[:3], result().records.regret)
+
+
+def test_batches_that_do_not_fit_together_are_refused():
+    short = record.Result(*result()[:5], fabricate.records("log", 1.0, rounds=20, checkpoints=4, instances=2))
+    with pytest.raises(InvalidArgument, match="different checkpoints"):
+        record.combine([result(), short], ORDER)
+    with pytest.raises(UnknownName, match="unknown curve 'c'"):
+        record.combine([result(curve="c")], ORDER)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "part.parquet"
+    record.write_part(path, [result()], task="t")
+    before = path.read_bytes()
+
+    def killed(source, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        record.write_part(path, [result(seed=1)], task="t")
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["part.parquet"]
+
+
+def test_manifest_says_how_it_was_run_and_nothing_private(tmp_path):
+    start = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    settings = logistic.study().settings()
+    content = record.manifest(settings, seed=3, started=start, finished=start + timedelta(seconds=90.5))
+    record.write_manifest(tmp_path, content)
+    found = record.read_manifest(tmp_path)
+    assert found == json.loads((tmp_path / "manifest.json").read_text()) == content
+    assert found["settings"]["rounds"] == 50_000
+    assert found["seed"] == 3
+    assert set(found["versions"]) == {"explorax", "jax", "jaxlib", "numpy", "python"}
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["duration_seconds"] == 90.5
+    assert found["device"] == "cpu"
+    text = (tmp_path / "manifest.json").read_text()
+    assert os.uname().nodename not in text
+    assert "/" not in text.replace("+00:00", "")
+    unfinished = record.manifest(settings, seed=3, started=start)
+    assert unfinished["finished"] is None
+    assert unfinished["duration_seconds"] is None
+
+
+def test_settings_digest_depends_on_values_alone():
+    digest = record.settings_digest({"rounds": 10, "ridge": 1.0, "dims": (5, 10)})
+    assert digest == record.settings_digest({"dims": [5, 10], "ridge": 1, "rounds": np.int64(10)})
+    assert digest != record.settings_digest({"rounds": 11, "ridge": 1.0, "dims": (5, 10)})
+    assert len(digest) == 16
+    with pytest.raises(InvalidArgument, match="cannot be kept as a setting"):
+        record.settings_digest({"policy": object()})
+
+
+def test_a_directory_is_continued_only_with_its_own_settings(tmp_path):
+    settings = logistic.study().settings()
+    record.check_same_settings(tmp_path / "new", settings)
+    record.write_manifest(tmp_path, record.manifest(settings, seed=0, started=datetime.now(UTC)))
+    record.check_same_settings(tmp_path, settings)
+    with pytest.raises(InvalidArgument) as caught:
+        record.check_same_settings(tmp_path, logistic.study(rounds=2000, ridge=0.5).settings())
+    message = str(caught.value)
+    assert "rounds is 50000 there, 2000 now" in message
+    assert "curves[0].settings.ridge is 1 there, 0.5 now" in message
+    assert "instances" not in message
+    assert "--out" in message
+    with pytest.raises(InvalidArgument, match=r"curves\[2\].label is 'UCB-GLM \(theory\)' there, absent now; .* more"):
+        record.check_same_settings(tmp_path, {**settings, "curves": settings["curves"][:2]})
+
+
+def test_parts_of_unknown_settings_are_not_continued(tmp_path):
+    record.write_part(tmp_path / "parts/1.parquet", [result()], task="1")
+    with pytest.raises(InvalidArgument, match=r"no manifest\.json: choose another directory"):
+        record.check_same_settings(tmp_path, {})
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(InvalidArgument, match="cannot be used"):
+        record.check_same_settings(tmp_path, {})

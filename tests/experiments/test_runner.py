@@ -1,0 +1,474 @@
+"""A study gives the same records however it is spread, stopped, killed and resumed."""
+
+import io
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from explorax import record, runner
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.experiments.study import from_settings
+from explorax.runner import Figure, RunFailed, journal, kept, pool, rebuild, run, worker
+from explorax.runner.lock import LOCK, locked
+from explorax.runner.progress import Lines, display, duration
+from explorax.runner.tasks import BLOCK, expand
+
+pytestmark = pytest.mark.xdist_group("processes")  # these tests start processes of their own: one group at a time
+
+SETTINGS = """
+name = "small"
+environment = "logistic"
+dims = [2, 3]
+rounds = 80
+instances = 200
+checkpoints = 8
+environment_settings = { arms = 6 }
+curves = [{ policy = "uniform" }, { policy = "lin_ts" }]
+"""
+TASKS = 16  # 2 dimensions, 2 curves, 4 blocks of instances
+THREE = [{"policy": "uniform"}, {"policy": "lin_ts"}, {"policy": "lin_ts", "design": "theory"}]
+
+
+def study(**changes):
+    return from_settings(tomllib.loads(SETTINGS) | changes)
+
+
+def rows(out):
+    """All that is recorded, but for the time it took."""
+    return pq.read_table(out / "regret.parquet").replace_schema_metadata(None)
+
+
+def parts(out):
+    return {path.name: path.stat().st_mtime_ns for path in (out / record.PARTS).glob("*.parquet")}
+
+
+def manifest(out):
+    return json.loads((out / record.MANIFEST).read_text())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _on_the_cpu(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_PLATFORMS", "cpu")
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))  # for time's sake
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        yield
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The study, run without trouble in one worker process: what it printed, and its directory."""
+    out, stream = tmp_path_factory.mktemp("finished"), io.StringIO()
+    return run(study(), out, processes=1, command="explorax run small.toml", stream=stream), stream.getvalue()
+
+
+class Hook(io.StringIO):
+    """A stream that does something when the n-th task is reported as finished."""
+
+    def __init__(self, after, action):
+        super().__init__()
+        self.after, self.action = after, action
+
+    def write(self, text):
+        if text.startswith(f"[{self.after}/"):
+            self.action()
+        return super().write(text)
+
+
+# --------------------------------------------------------------------------------------------------------- the records
+
+
+def test_a_run_leaves_everything(finished):
+    outputs, printed = finished
+    names = {path.name for path in outputs.files}
+    assert names == {
+        "regret.parquet", "summary.csv", "claims.json", "manifest.json", "figure1.png", "figure1.pdf", "report.html",
+    }  # fmt: skip
+    assert all(path.stat().st_size > 0 for path in outputs.files)
+    assert outputs.complete
+    assert outputs.warnings == []
+    assert rows(outputs.out).num_rows == 2 * 2 * 200 * 8
+    assert [(one.dim, one.curve, one.instances) for one in outputs.summaries] == [
+        (dim, curve, 200) for dim in (2, 3) for curve in ("Uniform", "LinTS (informal)")
+    ]
+    assert all(one.seconds > 0 for one in outputs.summaries)
+    about = manifest(outputs.out)
+    assert about["status"] == "finished"
+    assert about["tasks"] == {"done": TASKS, "all": TASKS}
+    assert about["device"] == "cpu"
+    assert about["command"] == "explorax run small.toml"
+    lines = printed.splitlines()
+    assert [line.split("]")[0] for line in lines] == [f"[{number}/{TASKS}" for number in range(1, TASKS + 1)]
+    assert all("rounds/s" in line for line in lines)
+
+
+def test_two_processes_give_the_same(finished, tmp_path):
+    run(study(), tmp_path, processes=2, stream=io.StringIO())
+    assert rows(tmp_path).equals(rows(finished[0].out))
+    assert parts(tmp_path).keys() == parts(finished[0].out).keys()
+
+
+def test_a_finished_run_is_not_played_again(finished):
+    before, started = parts(finished[0].out), manifest(finished[0].out)
+    stream = io.StringIO()
+    run(study(), finished[0].out, stream=stream)
+    assert stream.getvalue() == f"{TASKS} of {TASKS} tasks are done already\n"
+    assert parts(finished[0].out) == before
+    assert manifest(finished[0].out) == started
+
+
+def test_seconds_are_those_of_the_parts(finished):
+    stored = [result for part in record.read_parts(finished[0].out / record.PARTS).tasks.values() for result in part[0]]
+    for row in finished[0].summaries:
+        spent = [one.seconds for one in stored if (one.curve, one.dim) == (row.curve, row.dim)]
+        assert len(spent) == 4
+        assert row.seconds == pytest.approx(sum(spent))
+
+
+# ------------------------------------------------------------------------------------------------- stopped and resumed
+
+
+def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study(), tmp_path, processes=2, stream=Hook(3, interrupt))
+    assert multiprocessing.active_children() == []
+    assert manifest(tmp_path)["status"] == "running"
+    assert manifest(tmp_path)["tasks"]["done"] == len(parts(tmp_path)) == 3
+    assert kept(tmp_path).startswith(f"3 of {TASKS} tasks are kept")
+
+    half_way = rebuild(tmp_path)
+    assert (half_way.done, half_way.tasks, half_way.complete) == (3, TASKS, False)
+    assert "unfinished, 3 of 16 tasks" in (tmp_path / "report.html").read_text()
+    assert not (tmp_path / "regret.parquet").exists()
+
+    damaged, *sound = sorted(parts(tmp_path))
+    path = tmp_path / record.PARTS / damaged
+    path.write_bytes(path.read_bytes()[:-100])
+    (tmp_path / record.PARTS / ".half-written.tmp").write_bytes(b"PAR1")
+    before, stream = parts(tmp_path), io.StringIO()
+    outputs = run(study(), tmp_path, processes=1, stream=stream)
+    assert stream.getvalue().startswith(f"2 of {TASKS} tasks are done already\n")
+    assert any(damaged in warning for warning in outputs.warnings)
+    assert {name: parts(tmp_path)[name] for name in sound} == {name: before[name] for name in sound}
+    assert not list((tmp_path / record.PARTS).glob(".*"))
+    assert rows(tmp_path).equals(rows(finished[0].out))
+    assert manifest(tmp_path)["status"] == "finished"
+
+
+def test_a_worker_that_dies_is_reported(tmp_path):
+    def kill():
+        for child in multiprocessing.active_children():
+            os.kill(child.pid, signal.SIGKILL)
+
+    with pytest.raises(RunFailed, match=r"was killed by SIGKILL at .*, d = \d, instances \d+ to \d+: .*processes"):
+        run(study(), tmp_path, processes=1, stream=Hook(1, kill))
+    assert multiprocessing.active_children() == []
+    assert len(parts(tmp_path)) == 1
+    with locked(tmp_path):
+        pass  # the directory is free again
+
+
+def children(pid):
+    """Processes started by a process, and by those."""
+    try:
+        own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+    return own + [grandchild for child in own for grandchild in children(child)]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this never happened"
+        time.sleep(0.02)
+
+
+def test_killed_at_random_moments_and_resumed(finished, tmp_path):
+    """Killed alone or with its workers, after some finished tasks and a random while: no part is lost or redone."""
+    out, settings = tmp_path / "out", tmp_path / "small.toml"
+    settings.write_text(SETTINGS)
+    command = [sys.executable, "-m", "explorax", "run", str(settings), "--out", str(out), "--processes", "2"]
+    rng = random.Random(5)
+    known = {}
+    for finished_tasks, whole_group in ((0, False), (2, True), (3, False)):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+            if finished_tasks == 0:  # while workers start
+                wait_until(lambda pid=process.pid: len(children(pid)) >= 2)
+            while finished_tasks > 0:
+                line = process.stdout.readline()
+                assert line
+                finished_tasks -= line.startswith("[")
+            time.sleep(rng.uniform(0, 0.2))
+            workers = children(process.pid)
+            (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
+        wait_until(lambda pids=workers: not any(map(alive, pids)))
+        assert len(workers) >= 2
+        found = parts(out)
+        assert {name: found.get(name) for name in known} == known
+        known = {path.name: found[path.name] for path in (out / record.PARTS).glob("*.parquet") if record.read(path)}
+    assert len(known) >= 5
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{len(known)} of {TASKS} tasks are done already\n")
+    assert {name: parts(out)[name] for name in known} == known
+    assert len(parts(out)) == TASKS
+    assert rows(out).equals(rows(finished[0].out))
+
+
+def is_worker(pid):
+    return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+@pytest.mark.parametrize("way", ["parent killed", "worker killed", "Ctrl-C"])
+def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
+    """Workers in the middle of a task end with their parent, and the parent with its workers."""
+    settings = SETTINGS.replace("rounds = 80", "rounds = 100_000_000").replace("instances = 200", "instances = 50")
+    (tmp_path / "long.toml").write_text(settings)
+    command = [sys.executable, "-m", "explorax", "run", "long.toml", "--out", "out", "--processes", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=tmp_path) as process:
+        wait_until(lambda: any(map(is_worker, children(process.pid))))
+        started = children(process.pid)
+        (busy,) = filter(is_worker, started)
+        wait_until(lambda: len(os.listdir(f"/proc/{busy}/task")) > 8)  # JAX has started its threads
+        match way:
+            case "parent killed":
+                process.kill()
+            case "worker killed":
+                os.kill(busy, signal.SIGKILL)
+            case "Ctrl-C":  # which a terminal sends to all processes
+                os.killpg(process.pid, signal.SIGINT)
+        said = process.stderr.read()
+    wait_until(lambda: not any(map(alive, started)))
+    match way:
+        case "parent killed":
+            assert process.returncode == -signal.SIGKILL
+        case "worker killed":
+            assert process.returncode == 1
+            assert "was killed by SIGKILL at Uniform, d = 3" in said
+        case "Ctrl-C":
+            assert process.returncode == 130
+            assert said.startswith("explorax: interrupted: 0 of 4 tasks are kept in out; run the same command again")
+            assert said.count("\n") == 1
+
+
+def test_a_process_that_watches_its_parent_ends_with_it():
+    code = """if True:
+        import multiprocessing, time
+        from explorax.runner.worker import end_with_parent
+        child = multiprocessing.get_context("spawn").Process(target=end_with_parent)
+        child.start()
+        print(child.pid, flush=True)
+        time.sleep(600)
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        wait_until(lambda: len(os.listdir(f"/proc/{child}/fd")) > 3)
+        time.sleep(0.5)
+        assert alive(child)
+        parent.kill()
+    wait_until(lambda: not alive(child))
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+def test_other_settings_are_refused(finished):
+    for changes, named in (
+        ({"seed": 1}, "seed is 0 there, 1 now"),
+        ({"rounds": 81}, "rounds is 80 there, 81 now"),
+        ({"curves": [{"policy": "uniform"}]}, r"curves\[1\].policy is 'lin_ts' there, absent now"),
+    ):
+        with pytest.raises(InvalidArgument, match=f"{named}.*--out"):
+            run(study(**changes), finished[0].out)
+
+
+def test_other_software_is_refused(finished, monkeypatch):
+    monkeypatch.setattr(journal, "maker", lambda together: {"code": "other", "jax": "0", "together": together})
+    with pytest.raises(InvalidArgument, match=r"code is '\w{16}' there, 'other' now.*--out"):
+        run(study(), finished[0].out)
+
+
+def test_a_run_on_a_cpu_is_not_continued_on_a_gpu(finished, monkeypatch):
+    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
+    with pytest.raises(InvalidArgument, match="together is False there, True now"):
+        run(study(), finished[0].out)
+
+
+def test_one_run_at_a_time(tmp_path):
+    (tmp_path / LOCK).write_text("999999999\n")  # left behind by a process that is gone
+    with locked(tmp_path), pytest.raises(InvalidArgument, match=f"in use by process {os.getpid()}: wait"):
+        run(study(), tmp_path, stream=io.StringIO())
+    assert not (tmp_path / record.MANIFEST).exists()
+    with locked(tmp_path):
+        pass
+
+
+def test_bad_arguments(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgument, match="is a file: give a directory"):
+        run(study(), tmp_path / "file")
+    with pytest.raises(InvalidArgument, match="processes=0 must be a whole number of at least 1"):
+        run(study(), tmp_path / "out", processes=0)
+    with pytest.raises(UnknownName, match="unknown environment 'logistics': did you mean 'logistic'"):
+        run(replace(study(), environment="logistics"), tmp_path / "out")
+    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
+        rebuild(tmp_path / "nowhere")
+    assert not (tmp_path / "out").exists()
+    assert kept(tmp_path).startswith("nothing was finished")
+
+
+# -------------------------------------------------------------------------------------------------------------- pieces
+
+
+def test_tasks_cover_every_instance_once():
+    for instances in (1, BLOCK, 2 * BLOCK + 1):
+        for together in (False, True):
+            tasks = expand(study(instances=instances, curves=THREE), together)
+            played = Counter(
+                (task.dim, curve.label, instance)
+                for task in tasks
+                for curve in task.curves
+                for instance in range(task.first, task.first + task.instances)
+            )
+            assert len(played) == 2 * 3 * instances
+            assert set(played.values()) == {1}
+            assert len({task.digest for task in tasks}) == len({task.filename for task in tasks}) == len(tasks)
+    assert [len(task.curves) for task in expand(study(curves=THREE), True)] == [1, 2, 1, 2]
+
+
+def test_digests_change_with_what_decides_the_outcome():
+    first = expand(study(), False)[0]
+    same = expand(study(dims=[2], curves=[{"policy": "uniform"}], name="other"), False)[0]
+    assert first.digest == same.digest
+    for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"arms": 7}}):
+        assert first.digest != expand(study(**changes), False)[0].digest
+
+
+def test_queues_keep_programs_together():
+    tasks = expand(study(), False)
+    for processes in (1, 2, 3, 4):
+        queues = pool.share_out(tasks, processes)
+        assert sorted(task.digest for queue in queues for task in queue) == sorted(task.digest for task in tasks)
+        homes = Counter(program for queue in queues for program in {task.program for task in queue})
+        assert set(homes.values()) == {1}
+    assert [len(queue) for queue in pool.share_out(tasks, 2)] == [8, 8]
+    assert len(pool.share_out(tasks, 50)) == TASKS
+
+
+class FakePipe(list):
+    send = list.append
+
+
+def test_an_idle_worker_takes_from_the_longest_queue():
+    tasks = expand(study(), False)
+    queues = pool.share_out(tasks, 4)
+    workers = [pool.Worker(number, None, FakePipe(), queue) for number, queue in enumerate(queues)]
+    watcher = Lines(tasks, TASKS, io.StringIO())
+    longest = max(queues, key=pool.total_cost)
+    last, idle = longest[-1], workers[-1]
+    idle.queue.clear()
+    pool.assign(idle, workers, watcher)
+    assert idle.task == last
+    assert idle.pipe == [last]
+    assert last not in longest
+    for queue in queues:
+        queue.clear()
+    pool.assign(idle, workers, watcher)
+    assert idle.task is None
+
+
+def test_failures_in_a_worker_become_errors():
+    tasks = expand(study(), False)
+    player = worker.Player(study())
+    failure = player.attempt(tasks[0]._replace(rounds=0), lambda rounds: None)
+    assert failure.wrong_input
+    assert "rounds=0 must be" in failure.text
+    broken = player.attempt(tasks[0]._replace(dim=7), lambda rounds: None)
+    assert not broken.wrong_input
+    assert "KeyError: 7" in broken.text
+    for message, kind in ((failure, InvalidArgument), (broken, RunFailed)):
+        ours, theirs = multiprocessing.Pipe()
+        theirs.send(message)
+        one = pool.Worker(0, None, ours, None, tasks[0])
+        with pytest.raises(kind, match=r"Uniform, d = 2, instances 0 to 49:\s"):
+            pool.listen(one, [one], None)
+        ours.close()
+        theirs.close()
+
+
+def test_progress_is_throttled():
+    sent = []
+    report = worker.throttled(sent.append)
+    for rounds in range(1000):
+        report(rounds)
+    assert sent[0] == 0
+    assert len(sent) < 1000
+
+
+def test_environment_variables_are_put_back(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--mine")
+    monkeypatch.delenv("NPROC", raising=False)
+    with pool.environment({"XLA_FLAGS": "--theirs", "NPROC": "1"}):
+        assert os.environ["NPROC"] == "1"
+    assert os.environ["XLA_FLAGS"] == "--mine"
+    assert "NPROC" not in os.environ
+
+
+def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
+    """Played here on the CPU: one task for each policy and dimension, in this process."""
+    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
+    small = study(dims=[2], rounds=30, instances=4, curves=THREE)
+    stream = io.StringIO()
+    outputs = run(small, tmp_path, figure=Figure(bound=True), stream=stream)
+    assert [line.split(":")[0] for line in stream.getvalue().splitlines()] == [
+        "[1/2] Uniform, d = 2, instances 0 to 3",
+        "[2/2] LinTS (informal) + LinTS (theory), d = 2, instances 0 to 3",
+    ]
+    assert manifest(tmp_path)["maker"]["together"]
+    assert {one.instances for one in outputs.summaries} == {4}
+    assert outputs.summaries[1].seconds == outputs.summaries[2].seconds > 0
+    assert (tmp_path / "figure1-log.png").exists()
+    assert rebuild(tmp_path).complete
+
+
+def test_the_live_display():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    tasks = expand(study(), False)
+    stream = Terminal()
+    with display(tasks[1:], TASKS, stream) as shown:
+        shown.started(0, tasks[1])
+        shown.started(1, tasks[2])
+        shown.advanced(0, tasks[1], 40)
+        shown.display.refresh()
+        assert "Uniform, d = 2, instances 50 to 99" in stream.getvalue()
+        assert "50%" in stream.getvalue()
+        assert "rounds/s" in stream.getvalue()
+        shown.finished(0, tasks[1], worker.Outcome([], 1.0))
+        shown.display.refresh()
+        assert "2 of 16 tasks, about" in stream.getvalue()
+    assert [duration(seconds) for seconds in (12, 600, 9000)] == ["12 s", "10 min", "2.5 h"]

@@ -1,0 +1,233 @@
+"""The command `explorax`: what it prints, what it writes, how it ends."""
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import explorax
+import explorax.runner
+from explorax import cli, theory
+from explorax.cli.texts import EXAMPLE
+
+pytestmark = pytest.mark.xdist_group("processes")  # these tests start processes of their own: one group at a time
+
+SMALL = ["--dims", "2", "--rounds", "60", "--instances", "8", "--checkpoints", "6", "--processes", "1"]
+OUTPUTS = ("regret.parquet", "summary.csv", "claims.json", "manifest.json", "figure1.png", "figure1.pdf", "report.html")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _on_the_cpu(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_PLATFORMS", "cpu")
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))  # for time's sake
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        yield
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """A small run of `reproduce logistic` with two policies: its directory, and what the command printed."""
+    out = tmp_path_factory.mktemp("reproduced") / "out"
+    command = [sys.executable, "-m", "explorax", "reproduce", "logistic", *SMALL]
+    command += ["--policies", "GLM-TSL", "uniform", "--parameter-variance", "printed", "--bound", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return out, done.stdout
+
+
+def test_reproduce_prints_and_writes(reproduced):
+    out, printed = reproduced
+    for text in ("GLM-TSL (theory)", "GLM-TSL (informal)", "Uniform", "d = 2", " ± ", "not evaluated"):
+        assert text in printed
+    assert "Theory GLM-TSL and GLM-FPL beat theory GLM-UCB." in printed
+    for name in (*OUTPUTS, "figure1-log.png", "figure1-log.pdf"):
+        assert str(out / name) in printed
+        assert (out / name).stat().st_size > 0
+    about = json.loads((out / "manifest.json").read_text())
+    assert about["settings"]["environment_settings"] == {"arms": 100, "parameter_variance": "printed"}
+    assert about["command"].startswith("explorax reproduce logistic --dims 2")
+    assert "--out" not in about["command"]
+    summary = (out / "summary.csv").read_text().splitlines()
+    assert summary[0].startswith("policy,design,dim,rounds,instances,regret_mean,regret_stderr,seconds")
+    assert len(summary) == 4
+
+
+def test_report_rebuilds_the_files(reproduced, capsys):
+    out, _ = reproduced
+    before = {name: (out / name).read_bytes() for name in ("summary.csv", "claims.json", "figure1.png", "report.html")}
+    for name in before:
+        (out / name).unlink()
+    assert cli.main(["report", str(out), "--bound", "--strict"]) == 0
+    assert {name: (out / name).read_bytes() for name in before} == before
+    assert str(out / "report.html") in capsys.readouterr().out
+    for part in (out / "parts").iterdir():
+        part.unlink()
+    (out / "summary.csv").unlink()
+    assert cli.main(["report", str(out)]) == 0  # the merged records are enough
+    assert (out / "summary.csv").read_bytes() == before["summary.csv"]
+
+
+def test_the_example_is_a_study_that_runs(tmp_path, capsys):
+    assert cli.main(["run", "--example"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == EXAMPLE
+    assert tomllib.loads(printed)["name"] == "mine"
+    small = printed.replace("dims = [5, 10]", "dims = [2]").replace("rounds = 2000", "rounds = 60")
+    small = small.replace("instances = 50", "instances = 3").replace("checkpoints = 100", "checkpoints = 6")
+    small = small.replace("arms = 50", "arms = 100")
+    (tmp_path / "mine.toml").write_text(small)
+    command = [str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out"), "--processes", "1"]
+    assert cli.main(["run", *command]) == 0
+    printed = capsys.readouterr().out
+    for label in ("GLM-TSL (theory)", "GLM-TSL (informal)", "GLM-FPL, a = 1/4", "Uniform"):
+        assert label in printed
+    assert all((tmp_path / "out" / name).exists() for name in OUTPUTS)
+    assert json.loads((tmp_path / "out" / "claims.json").read_text()) == []
+
+    (tmp_path / "mine.toml").write_text(small.replace("seed = 0", "seed = 7"))
+    assert cli.main(["run", *command]) == 2
+    assert "seed is 0 there, 7 now" in capsys.readouterr().err
+
+
+def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
+    out, _ = reproduced
+    judged = explorax.runner.rebuild(out)
+    false = [claim._replace(holds=False) for claim in judged.claims]
+    monkeypatch.setattr("explorax.runner.rebuild", lambda *arguments: judged._replace(claims=false))
+    assert cli.main(["report", str(out)]) == 0
+    assert cli.main(["report", str(out), "--strict"]) == 3
+    assert "does not hold" in capsys.readouterr().out
+
+
+def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
+    def end(error):
+        def run(*arguments, **settings):
+            raise error
+
+        monkeypatch.setattr("explorax.runner.run", run)
+        code = cli.main(["reproduce", "logistic", *SMALL, "--out", str(tmp_path)])
+        return code, capsys.readouterr().err
+
+    code, said = end(KeyboardInterrupt())
+    assert code == 130
+    assert "run the same command again" in said
+    code, said = end(explorax.runner.RunFailed("a worker process was killed"))
+    assert code == 1
+    assert said.startswith("explorax: a worker process was killed\n")
+    assert "run the same command again" in said
+    code, said = end(OSError(28, "No space left on device"))
+    assert code == 1
+    assert said == "explorax: [Errno 28] No space left on device\n"
+    code, said = end(ImportError("figures need matplotlib: pip install 'explorax[experiments]'"))
+    assert code == 2
+    assert "pip install" in said
+    with pytest.raises(ImportError, match="nonsense"):
+        end(ImportError("nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reproduce", "logistic", "--rounds", "0"], "rounds=0 must be a whole number of at least 1"),
+        (["reproduce", "logistic", "--policies", "glm_tls"], "unknown policy 'glm_tls': did you mean 'glm_tsl'?"),
+        (["reproduce", "logistic", "--ridge", "-1"], "ridge=-1"),
+        (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
+        (["reproduce", "logistic", "--parameter-variance", "-2"], "parameter_variance=-2"),
+        (["reproduce", "logistic", "--processes", "0"], "processes=0 must be"),
+        (["run"], "`explorax run --example > mine.toml`"),
+        (["run", "nowhere.toml"], "nowhere.toml cannot be read"),
+        (["report", "nowhere"], "give the directory of a run"),
+        (["theory", "--features", "5", "--rounds", "3"], "more rounds than features"),
+        (["theory", "--features", "5", "--rounds", "99", "--family", "poisson"], "give noise_std=B/2"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes_are_explained_in_one_line(arguments, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("explorax: ")
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_in_a_settings_file(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    for content, said in (
+        ("dims = [1", "mine.toml cannot be read"),
+        (EXAMPLE.replace("rounds = 2000", ""), "the study lacks 'rounds'"),
+        (EXAMPLE.replace("seed = 0", "sed = 0"), "unknown setting of a study 'sed': did you mean 'seed'?"),
+        (EXAMPLE.replace("scale = 0.25", "scael = 0.25"), "unknown setting of glm_fpl 'scael': did you mean 'scale'?"),
+    ):
+        path.write_text(content)
+        assert cli.main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_usage_errors_end_with_2(capsys):
+    for arguments in ([], ["reproduce"], ["nonsense"], ["reproduce", "logistic", "--rounds", "many"], ["theory"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main(arguments)
+        assert end.value.code == 2
+    assert "usage: explorax" in capsys.readouterr().err
+
+
+def test_policies_lists_the_registry(capsys):
+    assert cli.main(["policies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for entry in explorax.policies().values():
+        (row,) = [line for line in lines if line.split()[:2] == [entry.name, entry.title]]
+        assert entry.cost in row
+        assert ", ".join(entry.families) in row
+        assert any(entry.reference in line for line in lines)
+
+
+def test_theory_is_that_of_the_library(capsys):
+    assert cli.main(["theory", "--dims", "5", "20", "--rounds", "50000", "--arms", "10", "--min-slope", "0.1"]) == 0
+    found = [str(theory.describe(10, features=d, rounds=50_000, min_slope=0.1)) for d in (5, 20)]
+    assert capsys.readouterr().out == "\n\n".join(found) + "\n"
+
+
+def test_bench_calls_the_benchmark(monkeypatch):
+    called = []
+    module = type(sys)("explorax.bench")
+    module.engine = lambda **settings: called.append(settings)
+    monkeypatch.setitem(sys.modules, "explorax.bench", module)
+    monkeypatch.setattr(explorax, "bench", module, raising=False)
+    assert cli.main(["bench", "engine", "--quick"]) == 0
+    assert called == [{"quick": True}]
+
+
+def test_help_teaches(capsys):
+    for arguments, taught in (
+        ([], ("exit codes:", "examples:", "130")),
+        (["reproduce", "logistic"], ("Figure 1", "how long it takes", "summary.csv", "regret.parquet", "exit codes:")),
+        (["run"], ("environment_settings", "curves", "--example")),
+        (["report"], ("not finished",)),
+        (["theory"], ("c1",)),
+    ):
+        with pytest.raises(SystemExit) as end:
+            cli.main([*arguments, "--help"])
+        assert end.value.code == 0
+        printed = capsys.readouterr().out
+        assert all(text in printed for text in taught)
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"explorax {explorax.__version__}\n"
+
+
+def test_the_command_line_itself_is_light():
+    """Of what it imports before a subcommand is known nothing is heavy; the package itself is not its concern."""
+    code = (
+        "import sys, types; package = types.ModuleType('explorax'); package.__version__ = '1'; "
+        "package.__path__ = [sys.argv[1]]; sys.modules['explorax'] = package; "
+        "import explorax.cli; explorax.cli.parser(); "
+        "print([name for name in ('jax', 'numpy', 'pyarrow', 'matplotlib', 'rich') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(explorax.__path__[0])]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
