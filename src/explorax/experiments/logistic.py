@@ -33,7 +33,7 @@ def study(
     policies: Iterable[str] | None = None,
     ridge: float = 1.0,
     seed: int = 0,
-    tolerance: float | None = None,
+    tolerance: float | None = 1e-3,
     arms: int = 100,
     checkpoints: int = 100,
     spacing: str = "even",

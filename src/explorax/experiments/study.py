@@ -103,9 +103,9 @@ class Study:
             found["horizon"] = self.rounds
         return found | curve.settings
 
-    def make(self, curve: Curve) -> Policy:
-        """The policy of a curve."""
-        return make(curve.policy, **self.arguments(curve))
+    def make(self, curve: Curve, **more: object) -> Policy:
+        """The policy of a curve, with more settings if need be."""
+        return make(curve.policy, **self.arguments(curve), **more)
 
     def settings(self) -> dict[str, Any]:
         """The study as plain data, for TOML or JSON; `from_settings` is the way back."""

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from explorax.errors import InvalidArgument, InvalidShape, UnknownName
-from explorax.glm.basis import check_spanning, spanning_arms
+from explorax.glm.basis import Basis, check_spanning, spanning_arms
 from explorax.glm.linalg import eigen
 
 KINDS = ("basis", "first", "theory", "none")
@@ -34,23 +34,28 @@ def check_kind(kind: str) -> None:
         raise UnknownName("explore", kind, KINDS)
 
 
-def plan(kind: str, arms: Array | int, required_eigenvalue: float = 0.0) -> Exploration:
-    """The exploration of fixed arms (a matrix) or of changing ones (the number of features)."""
+def plan(
+    kind: str, arms: Array | int, required_eigenvalue: float = 0.0, dimensions: int | None = None
+) -> Exploration:
+    """The exploration of fixed arms (a matrix) or of changing ones (the number of features).
+
+    `dimensions` is how many dimensions fixed arms span, where these are fewer than they have features.
+    """
     if isinstance(arms, int):
         if kind == "theory":
             raise InvalidArgument("explore='theory' needs fixed arms, its length depends on them: use explore='basis'")
         ends = {"basis": arms, "first": arms, "none": 0}[kind]
         in_turn = jnp.arange(arms) if kind == "first" else None
         return Exploration(in_turn, jnp.asarray(ends))
-    size = arms.shape[1]
+    size = dimensions or arms.shape[1]
     if kind == "none":
         return Exploration(jnp.zeros(1, int), jnp.asarray(0))
     if kind == "first":
         if arms.shape[0] < size:
             raise InvalidShape(f"{arms.shape[0]} arms where explore='first' pulls the first {size}: use explore='none'")
         return Exploration(jnp.arange(size), jnp.asarray(size))
-    basis = spanning_arms(arms)
-    check_spanning(arms.shape, basis, "use explore='none', which needs a ridge above 0")
+    basis = Basis(*(picks[:size] for picks in spanning_arms(arms)))
+    check_spanning((arms.shape[0], size), basis, "use explore='none', which needs a ridge above 0")
     pulls = jnp.asarray(1)
     if kind == "theory":
         chosen = arms[basis.arms]

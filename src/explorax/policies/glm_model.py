@@ -46,7 +46,7 @@ class GLMSettings(TypedDict, total=False):
     capacity      rewards kept when arms change                                        10 000
     when_full     then raise an "error", or "forget" the oldest                        "error"
     tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
-    features      d in the theory's constants, where arms lie in a subspace            the length of an arm
+    features      d, the dimensions that the arms span, where that is fewer            the length of an arm
     """
 
     family: str | Family
@@ -70,7 +70,7 @@ class GLMState(NamedTuple):
     converged: Array  # () bool: whether the fit of θ̄ did
     exploration: exploration.Exploration
     ridge: Array  # () λ
-    strength: Array  # () how much the policy explores: its scale a, or the width of its bonus
+    strength: Array  # how much the policy explores: its scale a, or what makes the width of its bonus
     warm: Warm | None  # fixed arms: what makes the next fit cheap
     whitened: Array | None  # fixed arms, optimistic policies: (d, K) columns G^−½ x
 
@@ -234,7 +234,7 @@ class GLMModel:
             size, dtype = arms.shape[1], arms.dtype
             history = Grouped.of(arms)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
-        plan = exploration.plan(self.explore, arms, eigenvalue)
+        plan = exploration.plan(self.explore, arms, eigenvalue, self.features)
         ridge = jnp.asarray(self.ridge, dtype)
         # Without a ridge the first curvatures are singular: nothing to keep.
         kept = warm.start(arms, ridge) if not isinstance(arms, int) and self.ridge > 0 else None

@@ -49,15 +49,17 @@ def glm_ucb(
         if value is not None:
             check_positive(name, value)
 
-    def strength(arms: Array | int) -> float | Array:
-        if design != "theory":
-            return width_of(arms)
-        if max_norm is not None:
-            return width_of(arms) * kappa(max_norm)
-        return width_of(arms) if isinstance(arms, int) else width_of(arms) * kappa(longest(arms))
+    def strength(arms: Array | int) -> Array:
+        """ρ and, for arms that change, the power of the κ of those on offer that still has to be put in."""
+        rho: float | Array = width_of(arms)
+        power = 0.0
+        if design == "theory" and (max_norm is not None or not isinstance(arms, int)):
+            rho = rho * kappa(longest(arms) if max_norm is None else max_norm)
+        elif design == "theory":
+            power = 1.0
+        return jnp.stack([jnp.asarray(rho, float), jnp.asarray(power, float)])
 
-    rule = OptimismOnTheMean(radius, widens=design == "theory" and max_norm is None)
-    return model.policy(rule, strength, whitens=True)
+    return model.policy(OptimismOnTheMean(radius), strength, whitens=True)
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,12 @@ class OptimismOnTheMean:
     """μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹}."""
 
     radius: float | None
-    widens: bool  # with arms that change, κ is that of the arms on offer
 
     def __call__(self, learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
         """The scores, and whether the fit behind them converged."""
-        rho = state.strength
-        if self.widens and isinstance(state.history, Rows):
-            rho = rho * kappa(longest(arms))
+        rho, power = state.strength
+        if isinstance(state.history, Rows):
+            rho = rho * kappa(longest(arms)) ** power
         scores = learner.scores(state, arms)
         if self.radius is not None:
             scores = arms @ project(learner.family, state.history, state.theta_mle, self.radius)
@@ -83,6 +84,7 @@ def kappa(max_norm: float | Array) -> Array:
     return jnp.sqrt(3 + 2 * jnp.log1p(2 * jnp.square(max_norm)))
 
 
-def longest(arms: Array) -> Array:
+def longest(arms: Array | int) -> Array:
     """L, the largest norm of an arm."""
+    assert not isinstance(arms, int)
     return jnp.sqrt(jnp.max(jnp.sum(arms**2, axis=1)))

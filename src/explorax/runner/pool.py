@@ -12,19 +12,21 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Protocol
 
 from explorax.errors import ExploraxError, InvalidArgument
-from explorax.experiments.study import Study
+from explorax.experiments.study import Study, entry_of
+from explorax.registry import setting_names
 from explorax.runner import worker
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Failure, Outcome
 
+THREADS = 4  # batches at a time in one process
 GRACE = 5.0  # seconds that a worker without work may take to end
 
 
@@ -81,11 +83,46 @@ def total_cost(tasks: Sequence[Task]) -> float:
 
 
 def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
-    """Do all tasks in this process, one after the other."""
+    """Do all tasks in this process, the dimensions of a policy as one batch where they can be.
+
+    A thread for each batch lets one compile while another computes; the device takes them in turn.
+    """
     player = worker.Player(study)
+    batches: dict[object, list[Task]] = {}
     for task in tasks:
-        watcher.started(0, task)
-        watcher.finished(0, task, player.play(task, partial(watcher.advanced, 0, task)))
+        batches.setdefault(labels(task) if stacks(study, task) else task.digest, []).append(task)
+
+    numbers = {task.digest: number for number, task in enumerate(tasks)}
+
+    def play(batch: list[Task]) -> list[Outcome]:
+        for task in batch:
+            watcher.started(numbers[task.digest], task)
+
+        def progress(rounds: int) -> None:
+            for task in batch:
+                watcher.advanced(numbers[task.digest], task, rounds)
+
+        if len(batch) > 1:
+            return player.play_together(batch, progress)
+        return [player.play(task, progress) for task in batch]
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        running = {threads.submit(play, batch): batch for batch in batches.values()}
+        for done in as_completed(running):
+            for task, outcome in zip(running[done], done.result(), strict=True):
+                watcher.finished(numbers[task.digest], task, outcome)
+
+
+def labels(task: Task) -> tuple[str, ...]:
+    """The curves of a task."""
+    return tuple(curve.label for curve in task.curves)
+
+
+def stacks(study: Study, task: Task) -> bool:
+    """Whether tasks of other dimensions can join this one in a batch."""
+    drawn = not {"fixed_arms", "theta", "arms_change", "padded_to"} & study.environment_settings.keys()
+    glm = all("features" in setting_names(entry_of(curve.policy).builder()) for curve in task.curves)
+    return drawn and glm and all("features" not in curve.settings for curve in task.curves)
 
 
 def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Watcher) -> None:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
@@ -101,6 +101,24 @@ class Player:
         batches = [jobs] if shared else [[job] for job in jobs]
         records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
         return Outcome(records, time.perf_counter() - began)
+
+    def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
+        """The outcomes of tasks of several dimensions as one batch, where that can be; raises if it cannot.
+
+        Arms of fewer features than the widest get zeros for the others, which changes no score.
+        """
+        began = time.perf_counter()
+        study, widest = self.study, max(task.dim for task in tasks)
+        schedule = check_schedule(study.rounds, study.checkpoints, study.spacing, None, progress)
+        jobs = []
+        for task in tasks:
+            settings = study.environment_settings | {"features": task.dim, "padded_to": widest}
+            environment = environments.make(study.environment, **settings)
+            jobs += [Job(study.make(curve, features=task.dim), environment) for curve in task.curves]
+        records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
+        found = [[next(records) for _ in task.curves] for task in tasks]
+        seconds = (time.perf_counter() - began) / len(tasks)
+        return [Outcome(of_task, seconds) for of_task in found]
 
     def attempt(self, task: Task, progress: Callable[[int], None]) -> Outcome | Failure:
         """The outcome, or why there is none, as text: exceptions do not all survive a pipe."""

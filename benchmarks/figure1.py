@@ -1,0 +1,81 @@
+"""Figure 1 at the paper's scale in one process: seconds from the first import to the last record, compilation included.
+
+    python benchmarks/figure1.py [--rounds 50000] [--instances 100] [--dims 5 10 20] [--out FILE.npz]
+
+Needs jax and numpy only, so it runs from a source tree (`PYTHONPATH=src`) on a machine with a GPU and nothing else.
+`explorax reproduce logistic` plays the same study with the same code and also draws it.
+"""
+
+import time
+
+BEGAN = time.perf_counter()
+
+import argparse  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+from explorax.runner import devices  # noqa: E402
+
+devices.prepare()
+import jax  # noqa: E402
+
+from explorax.experiments import logistic  # noqa: E402
+from explorax.runner import pool  # noqa: E402
+from explorax.runner.tasks import Task, expand  # noqa: E402
+from explorax.runner.worker import Outcome  # noqa: E402
+
+
+class Watcher:
+    """Prints when a task ends, and keeps its records."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def started(self, worker: int, task: Task) -> None:
+        """Nothing to say."""
+
+    def advanced(self, worker: int, task: Task, rounds: int) -> None:
+        """Nothing to say."""
+
+    def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
+        """One line for each curve."""
+        for curve, records in zip(task.curves, outcome.records, strict=True):
+            last = records.regret[:, -1]
+            error = last.std(ddof=1) / len(last) ** 0.5
+            print(
+                f"{time.perf_counter() - BEGAN:6.1f} s  d = {task.dim:2d}  {curve.label:20s} regret {last.mean():8.1f} "
+                f"+- {error:6.1f}  unconverged {records.unconverged.sum()}",
+                flush=True,
+            )
+            for name, values in records._asdict().items():
+                self.arrays[f"{task.dim}/{curve.label}/{name}"] = values
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=50_000)
+    parser.add_argument("--instances", type=int, default=100)
+    parser.add_argument("--dims", type=int, nargs="+", default=[5, 10, 20])
+    parser.add_argument("--policies", nargs="+", default=None)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", default=None)
+    options = parser.parse_args()
+    study = logistic.study(
+        dims=tuple(options.dims),
+        rounds=options.rounds,
+        instances=options.instances,
+        seed=options.seed,
+        policies=options.policies,
+    )
+    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}", flush=True)
+    watcher = Watcher()
+    pool.run_here(study, expand(study, together=True), watcher)
+    seconds = time.perf_counter() - BEGAN
+    plays = len(study.curves) * len(study.dims) * study.instances * study.rounds
+    print(f"{plays:.3g} decisions in {seconds:.1f} s: {seconds / plays * 1e6:.3f} us each, compilation included")
+    if options.out:
+        np.savez_compressed(options.out, **watcher.arrays)
+
+
+if __name__ == "__main__":
+    main()
