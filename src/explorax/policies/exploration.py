@@ -24,7 +24,8 @@ KINDS = ("basis", "first", "theory", "none")
 class Exploration(NamedTuple):
     """Which arms are forced, and for how long."""
 
-    arms: Array | None  # forced arms in turn; None where they are found among the arms on offer
+    arms: Array | None  # forced arms, the first `cycle` of them in turn; None: found among the arms on offer
+    cycle: Array  # ()
     rounds: Array  # () τ
 
 
@@ -46,25 +47,26 @@ def plan(
             raise InvalidArgument("explore='theory' needs fixed arms, its length depends on them: use explore='basis'")
         ends = {"basis": arms, "first": arms, "none": 0}[kind]
         in_turn = jnp.arange(arms) if kind == "first" else None
-        return Exploration(in_turn, jnp.asarray(ends))
+        return Exploration(in_turn, jnp.asarray(arms), jnp.asarray(ends))
     size = dimensions or arms.shape[1]
     if kind == "none":
-        return Exploration(jnp.zeros(1, int), jnp.asarray(0))
+        return Exploration(jnp.zeros(1, int), jnp.asarray(1), jnp.asarray(0))
     if kind == "first":
         if arms.shape[0] < size:
             raise InvalidShape(f"{arms.shape[0]} arms where explore='first' pulls the first {size}: use explore='none'")
-        return Exploration(jnp.arange(size), jnp.asarray(size))
-    basis = Basis(*(picks[:size] for picks in spanning_arms(arms)))
+        return Exploration(jnp.arange(arms.shape[1]), jnp.asarray(size), jnp.asarray(size))
+    picks = spanning_arms(arms)
+    basis = Basis(*(each[:size] for each in picks))
     check_spanning((arms.shape[0], size), basis, "use explore='none', which needs a ridge above 0")
     pulls = jnp.asarray(1)
     if kind == "theory":
         chosen = arms[basis.arms]
-        smallest = eigen(chosen.T @ chosen)[0][0]
+        smallest = eigen(chosen @ chosen.T)[0][0]
         # An instance whose arms do not span explores without end rather than not at all.
         without_end = float(jnp.iinfo(pulls.dtype).max // (2 * size))
         pulls = jnp.ceil(required_eigenvalue / jnp.maximum(smallest, 0))
         pulls = jnp.minimum(pulls, without_end).astype(int)
-    return Exploration(basis.arms, size * pulls)
+    return Exploration(picks.arms, jnp.asarray(size), size * pulls)
 
 
 def choose(exploration: Exploration, scores: Array, arms: Array, t: Array) -> tuple[Array, Array]:
@@ -74,7 +76,8 @@ def choose(exploration: Exploration, scores: Array, arms: Array, t: Array) -> tu
         order = lax.cond(forced, lambda: spanning_arms(arms).arms, lambda: jnp.zeros(min(arms.shape), int))
     else:
         order = exploration.arms % arms.shape[0]
-    return jnp.where(forced, order[t % order.shape[0]], best(scores)), forced
+    in_turn = order[t % exploration.cycle % order.shape[0]]
+    return jnp.where(forced, in_turn, best(scores)), forced
 
 
 def best(scores: Array) -> Array:
