@@ -14,7 +14,7 @@ import argparse  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from explorax.runner import devices  # noqa: E402
+from explorax import devices  # noqa: E402
 
 devices.prepare()
 import jax  # noqa: E402

@@ -9,7 +9,7 @@ from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import eigen, factorize, spans
+from explorax.glm.linalg import anyone, by_halves, eigen, factorize, spans, when
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 
@@ -110,3 +110,92 @@ def test_projection_beats_a_dense_search_on_the_sphere(name, seed):
 def test_projection_before_any_reward_is_finite():
     history = Grouped.of(jnp.eye(3))
     assert np.all(np.isfinite(project(families.bernoulli, history, jnp.ones(3), 0.5)))
+
+
+@pytest.mark.parametrize("size", range(1, 34))
+def test_factors_by_halves_are_those_of_numpy(size):
+    matrix = random_gram(np.random.default_rng(size), size)
+    with jax.disable_jit():  # 33 programs would take longer to compile than to step through
+        lower, inverse = by_halves(matrix)
+    expected = np.linalg.cholesky(matrix)
+    np.testing.assert_allclose(lower, expected, rtol=0, atol=1e-12 * np.max(expected))
+    np.testing.assert_allclose(inverse @ expected, np.eye(size), rtol=0, atol=1e-12 * np.linalg.cond(expected))
+    assert np.all(np.triu(lower, 1) == 0)
+    assert np.all(np.triu(inverse, 1) == 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_factors_of_nearly_singular_matrices_are_finite(dtype):
+    # Few heavy rows, a tiny ridge and a column twice: what a GLM with large tilts meets early in a run.
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 2, 20))
+    rows[:, :, -1] = rows[:, :, 0]
+    weights = 10 ** rng.uniform(0, 6, (2000, 2, 1))
+    matrices = np.swapaxes(rows * weights, 1, 2) @ rows + 1e-4 * np.eye(20)
+    factors = jax.jit(jax.vmap(factorize))(jnp.asarray(matrices, dtype))
+    bad = ~np.isfinite(factors.inverse).all(axis=(1, 2))
+    assert not bad.any(), f"{bad.sum()} of {len(bad)} factors are not finite"
+
+
+@pytest.mark.parametrize("size", [1, 4, 40])
+def test_inverse_root(size):
+    rng = np.random.default_rng(size)
+    matrix = random_gram(rng, size, 10 ** rng.uniform(-2, 2, size))
+    root = factorize(jnp.asarray(matrix)).inverse_root()
+    np.testing.assert_allclose(root.T @ matrix @ root, np.eye(size), rtol=0, atol=1e-9)
+
+
+def counting():
+    """A function that squares, and the list of values it was computed for."""
+    seen = []
+
+    def square(value):
+        jax.debug.callback(lambda v: seen.extend(np.ravel(v)), value)
+        return value**2
+
+    return square, seen
+
+
+def test_anyone():
+    flags = jnp.asarray([[False, True, False], [False, False, False]])
+    assert bool(anyone(flags[0, 1]))
+    assert not anyone(flags[0, 0])
+    # Unbatched on the way out: one flag for all, at every level of nesting.
+    assert [bool(jax.vmap(anyone, out_axes=None)(row)) for row in flags] == [True, False]
+    assert bool(jax.jit(jax.vmap(jax.vmap(anyone, out_axes=None), out_axes=None))(flags))
+    assert not jax.vmap(jax.vmap(anyone, out_axes=None), out_axes=None)(flags & False)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
+def test_when_computes_only_if_someone_needs_it(shape):
+    values = jnp.asarray(np.random.default_rng(0).normal(size=shape))
+    square, seen = counting()
+
+    def one(needed, value):
+        return when(needed, lambda: square(value), -value)
+
+    batched = one
+    for _ in shape:
+        batched = jax.vmap(batched)
+    batched = jax.jit(batched)
+    needed = np.zeros(shape, bool)
+    np.testing.assert_array_equal(batched(needed, values), -values)
+    jax.effects_barrier()
+    assert seen == []
+    needed[(-1,) * len(shape)] = True  # one of them
+    np.testing.assert_array_equal(batched(needed, values), np.where(needed, values**2, -values))
+    jax.effects_barrier()
+    assert sorted(seen) == sorted(np.ravel(values))
+
+
+def test_when_in_a_loop_that_stops_at_different_times():
+    # Each element gets what it gets alone: squared in its third step and in no other.
+    def one(limit):
+        def step(carry):
+            count, value = carry
+            return count + 1, when(count == 2, lambda: value**2, value + 1)
+
+        return jax.lax.while_loop(lambda carry: carry[0] < limit, step, (jnp.zeros((), int), jnp.asarray(1.0)))[1]
+
+    np.testing.assert_array_equal(jax.jit(jax.vmap(one))(jnp.arange(6)), [1, 2, 3, 9, 10, 11])
+    np.testing.assert_array_equal([one(jnp.asarray(limit)) for limit in range(6)], [1, 2, 3, 9, 10, 11])

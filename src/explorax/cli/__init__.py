@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from explorax import devices
 from explorax.cli import commands, texts
 from explorax.cli.commands import BAD_USAGE, FAILED, INTERRUPTED, complain
 from explorax.errors import ExploraxError
@@ -17,6 +18,7 @@ from explorax.errors import ExploraxError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    devices.prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(given)
     options.command = shlex.join(["explorax", *without_out(given)])

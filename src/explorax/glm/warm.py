@@ -28,20 +28,21 @@ Numerical Optimization, 2006, chapter 6 (BFGS); Bach, Self-concordant analysis f
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import anyone, factorize, when
+from explorax.glm.linalg import anyone, factorize
 
-CHEAP_STEPS = 12  # after these, every step is a Newton step
+CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step
 MAX_STEPS = 300
-PATIENCE = 50  # steps after which a gradient at the level of rounding will do
+PATIENCE = 50  # Newton steps after which a gradient at the level of rounding will do
 LONGEST = 4.0  # change of a score that a cheap step may make
 FULL_STEP = 0.5  # change of a score up to which a Newton step is taken in full
-TRIALS = 6  # step lengths tried for a longer one
+TRIALS = 5  # step lengths tried for a longer one
 REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
 
 
@@ -173,24 +174,26 @@ def descend(
         length = jnp.where(jnp.isfinite(length * reach), length, 0)  # a step that overflows is not taken
         theta, scores = point.theta + length * downhill, point.scores + length * moves
         converged = (length == 1) & (reach * jnp.minimum(family.self_concordance * reach, 1) <= tolerance)
-        # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
-        converged |= when(point.steps >= PATIENCE, lambda: flat(theta), jnp.zeros_like(converged))
         return Point(theta, scores, root, downhill, slope, energy, jnp.zeros_like(reach), converged, point.steps + 1)
 
-    def flat(theta: Array) -> Array:
-        bound = max(eps ** (2 / 3), tolerance**2)
-        return gradient_error(family, posed(history, ridge=ridge, tilt=tilt), theta) <= bound
+    def newton_steps(point: Point) -> Point:
+        end = point.steps + PATIENCE
+        point = lax.while_loop(lambda now: goes_on(end, now), newton_step, point)
+        # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
+        error = gradient_error(family, posed(history, ridge=ridge, tilt=tilt), point.theta)
+        return point._replace(converged=point.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
 
     moved = family.self_concordance * largest(seen, warm.scores - warm.built)
     zero = jnp.zeros_like(theta)
     begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
     point = cheap_step(begin, warm.root, gradient(begin))
-    for most, improve in ((CHEAP_STEPS, learning_step), (MAX_STEPS, newton_step)):
+    cheap = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
+    for most, improve in ((cheap, learning_step), (MAX_STEPS, newton_steps)):
         point = lax.while_loop(partial(goes_on, most), improve, point)
     return Estimate(point.theta, point.scores, point.converged)
 
 
-def goes_on(most: int, point: Point) -> Array:
+def goes_on(most: int | Array, point: Point) -> Array:
     """Whether another step is wanted."""
     return (point.steps < most) & ~point.converged
 
@@ -230,14 +233,12 @@ def step_length(
         means = family.mean(seen_scores + length * seen_moves)
         return constant + growth * length + jnp.sum(counts * means * seen_moves) <= 0
 
-    def narrow(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bracket
-        further = jnp.where(low < 1, 1, 4 * low)
-        trial = jnp.where(jnp.isinf(high), further, jnp.sqrt(low * high))
+    low, high = jnp.log1p(reach) / reach, jnp.full_like(reach, jnp.inf)
+    for _ in range(TRIALS):  # written out, because a loop in a loop is slow on a GPU
+        trial = jnp.where(jnp.isinf(high), jnp.where(low < 1, 1, 4 * low), jnp.sqrt(low * high))
         down = goes_down(trial)
-        return jnp.where(down, trial, low), jnp.where(down, high, trial)
-
-    return lax.fori_loop(0, TRIALS, narrow, (jnp.log1p(reach) / reach, jnp.full_like(reach, jnp.inf)))[0]
+        low, high = jnp.where(down, trial, low), jnp.where(down, high, trial)
+    return low
 
 
 def largest(seen: Array, scores: Array) -> Array:

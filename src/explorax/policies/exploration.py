@@ -35,9 +35,7 @@ def check_kind(kind: str) -> None:
         raise UnknownName("explore", kind, KINDS)
 
 
-def plan(
-    kind: str, arms: Array | int, required_eigenvalue: float = 0.0, dimensions: int | None = None
-) -> Exploration:
+def plan(kind: str, arms: Array | int, required_eigenvalue: float = 0.0, dimensions: int | None = None) -> Exploration:
     """The exploration of fixed arms (a matrix) or of changing ones (the number of features).
 
     `dimensions` is how many dimensions fixed arms span, where these are fewer than they have features.

@@ -1,0 +1,156 @@
+"""How fast the engine is on this machine, and how cost and memory grow: `explorax bench engine`.
+
+    over time     cost of a round in each tenth of one long run: flat, because counts and sums do not grow
+    memory        of fresh processes that play a short and a long run: flat, because only checkpoints are kept
+    by size       cost of a round against the number of features d and of arms K, for each GLM policy
+
+Times are those of compiled code: the first chunk of rounds, which waits for the compiler, is not counted.
+"""
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+
+from explorax.environments import logistic
+from explorax.registry import make, policies
+from explorax.simulate import BLOCK, Job, check_schedule, play, simulate
+
+POLICIES = ("glm_tsl", "glm_fpl", "ucb_glm", "glm_ucb")
+ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
+TENTHS = 10
+
+Out = Callable[[str], None]
+
+
+class Sizes(NamedTuple):
+    """What to measure, and for how long."""
+
+    features: tuple[int, ...] = (2, 5, 10, 20, 32, 64)  # with `fixed_arms` arms
+    arms: tuple[int, ...] = (10, 100, 1000, 10_000)  # with `fixed_features` features
+    fixed_arms: int = 100
+    fixed_features: int = 5
+    long_run: int = 20_000  # rounds
+    memory: tuple[int, int] = (10_000, 1_000_000)  # rounds
+    seconds: float = 1.0  # for each policy and size
+
+
+QUICK = Sizes((2, 5), (10, 100), fixed_features=2, long_run=5000, memory=(10_000, 100_000), seconds=0.3)
+
+
+class Enough(Exception):
+    """A run has been measured for long enough."""
+
+
+def engine(quick: bool = False, out: Out = print) -> None:
+    """Measure and print everything; under six minutes on two cores, or under one if quick."""
+    sizes = QUICK if quick else Sizes()
+    device = jax.devices()[0]
+    out(f"{device.platform} ({device.device_kind}), {os.cpu_count()} cores, {instances()} instances in lockstep")
+    over_time(sizes.long_run, out)
+    memory(sizes.memory, out)
+    by_size(POLICIES, sizes, out)
+
+
+def instances() -> int:
+    """How many instances to play in lockstep."""
+    return BLOCK if jax.default_backend() == "cpu" else ON_A_DEVICE
+
+
+def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, arms: int = 100) -> None:
+    """Print what a round costs in each tenth of one run."""
+    policy, environment, length = make(name), logistic(features=features, arms=arms), rounds // TENTHS
+    simulate(policy, environment, rounds=length, instances=instances(), chunk=length)  # compiles
+    marks = [time.perf_counter()]
+    simulate(
+        policy,
+        environment,
+        rounds=TENTHS * length,
+        instances=instances(),
+        chunk=length,
+        progress=lambda _: marks.append(time.perf_counter()),
+    )
+    costs = [(end - start) / (length * instances()) for start, end in itertools.pairwise(marks)]
+    out(f"\nCost over time: {policies()[name].title}, d = {features}, K = {arms}, {TENTHS * length} rounds")
+    out(f"{'rounds':>17s} {'µs per instance-round':>22s} {'ratio':>7s}")
+    for tenth, cost in enumerate(costs):
+        span = f"{tenth * length} – {(tenth + 1) * length}"
+        out(f"{span:>17s} {1e6 * cost:22.2f} {cost / costs[0]:7.2f}")
+
+
+def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -> None:
+    """Print the peak memory of runs that differ in their number of rounds, each in a process of its own."""
+    out(f"\nPeak memory: UCB-GLM, d = {features}, K = {arms}, 2 instances, a fresh process each")
+    out(f"{'rounds':>10s} {'MiB':>8s} {'ratio':>7s} {'seconds':>8s}")
+    peaks: list[float] = []
+    for count in rounds:
+        began = time.perf_counter()
+        code = f"from explorax.bench import peak_memory; print(peak_memory({count}, {features}, {arms}))"
+        # A second process on a GPU has to live with what this one has left of its memory.
+        environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+        peaks.append(float(done.stdout))
+        seconds = time.perf_counter() - began
+        out(f"{count:10d} {peaks[-1]:8.0f} {peaks[-1] / peaks[0]:7.2f} {seconds:8.1f}")
+
+
+def peak_memory(rounds: int, features: int, arms: int) -> float:
+    """The most memory this process ever had, in MiB, after a run of two instances."""
+    import resource  # not on every system
+
+    job = Job(make("ucb_glm"), logistic(features=features, arms=arms))
+    play([job], check_schedule(rounds, 100, "even", None, None), range(2), seed=0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def by_size(names: Sequence[str], sizes: Sizes, out: Out) -> None:
+    """Print what a round of each policy costs against d and against K."""
+    measured: dict[tuple[str, int, int], float] = {}
+    for symbol, fixed, swept in (
+        ("d", f"K = {sizes.fixed_arms}", [(value, sizes.fixed_arms) for value in sizes.features]),
+        ("K", f"d = {sizes.fixed_features}", [(sizes.fixed_features, value) for value in sizes.arms]),
+    ):
+        out(f"\nCost by size: {fixed}")
+        out(f"{'policy':9s} {symbol:>6s} {'rounds per second':>18s} {'µs per instance-round':>22s} {'ratio':>7s}")
+        for name in names:
+            first = None
+            for features, arms in swept:
+                key = (name, features, arms)
+                if key not in measured:
+                    measured[key] = cost_of_a_round(name, features, arms, sizes.seconds)
+                cost = measured[key]
+                first = first or cost
+                value = features if symbol == "d" else arms
+                title = policies()[name].title
+                out(f"{title:9s} {value:6d} {1 / cost:18.0f} {1e6 * cost:22.2f} {cost / first:7.2f}")
+
+
+def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> float:
+    """Seconds per round and instance, over about so many seconds; compiling and the first chunk are not counted."""
+    length = min(max(200_000 // (arms * features), 20), 500)
+    marks: list[float] = []
+
+    def progress(rounds: int) -> None:
+        marks.append(time.perf_counter())
+        if len(marks) > 1 and marks[-1] - marks[0] > seconds:
+            raise Enough
+
+    with contextlib.suppress(Enough):
+        simulate(
+            make(name),
+            logistic(features=features, arms=arms),
+            rounds=100 * length,
+            instances=instances(),
+            chunk=length,
+            progress=progress,
+        )
+    return (marks[-1] - marks[0]) / ((len(marks) - 1) * length * instances())
