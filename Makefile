@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test lint stress clean
 
-demo: $(VENV)/.ready  ## a small bandit run with GLM-TSL and GLM-FPL
-	$(BIN)/python examples/logistic_bandit.py
+demo: $(VENV)/.ready-to-run  ## the paper's Figure 1, small: a table, a figure and a report in results/
+	$(BIN)/explorax reproduce logistic --quick
 
 test: $(VENV)/.ready lint  ## all checks and tests
 	$(BIN)/python -m pytest
@@ -22,7 +22,11 @@ stress: $(VENV)/.ready  ## 100 000 hard fits; prints failures and steps
 clean:
 	rm -rf $(VENV)
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready-to-run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[experiments]"
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.ready-to-run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@

@@ -39,8 +39,8 @@ def serve(pipe: Connection, core: int, instances: range, rounds: int, arms: int)
     from explorax import environments, make
     from explorax.simulate import simulate
 
-    while True:
-        name, dim, length = pipe.recv()
+    while (asked := pipe.recv()) is not None:
+        name, dim, length = asked
         number = {"scale": POLICIES[name][1]} if name in ("glm_tsl", "glm_fpl") else {"width": POLICIES[name][1]}
         environment = environments.logistic(features=dim, arms=arms)
         policy = make(name, tolerance=TOLERANCE, **number)
@@ -81,10 +81,12 @@ def main() -> None:
         return [regret for pipe in pipes for regret in pipe.recv()]
 
     print(
-        f"{len(cores)} cores, K = {options.arms}, {options.instances} instances, {options.rounds} rounds, us/instance-round"
+        f"{len(cores)} cores, K = {options.arms}, {options.instances} instances, {options.rounds} rounds; "
+        "us per instance-round"
     )
     print(
-        f"{'d':>3s} {'policy':8s} {'native':>8s} {'engine':>8s} {'ratio':>6s} {'least':>6s} {'most':>6s}   regret of both"
+        f"{'d':>3s} {'policy':8s} {'native':>8s} {'engine':>8s} {'ratio':>6s} {'least':>6s} {'most':>6s}"
+        "   regret of both"
     )
     scale = 1e6 / options.instances / options.rounds
     for dim in options.dims:
@@ -104,10 +106,12 @@ def main() -> None:
             ratios = [engine_time / native_time for native_time, engine_time in pairs]
             medians = [statistics.median(times) for times in zip(*pairs, strict=True)]
             print(
-                f"{dim:3d} {name:8s} {medians[0]:8.2f} {medians[1]:8.2f} {statistics.median(ratios):6.2f} {min(ratios):6.2f} "
-                f"{max(ratios):6.2f}   {regret.mean():.0f}, {np.mean(regrets):.0f}",
+                f"{dim:3d} {name:8s} {medians[0]:8.2f} {medians[1]:8.2f} {statistics.median(ratios):6.2f} "
+                f"{min(ratios):6.2f} {max(ratios):6.2f}   {regret.mean():.0f}, {np.mean(regrets):.0f}",
                 flush=True,
             )
+    for pipe in pipes:
+        pipe.send(None)
 
 
 if __name__ == "__main__":

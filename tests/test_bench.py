@@ -11,8 +11,8 @@ def numbers(line):
 
 def test_cost_by_size():
     lines = []
-    sizes = bench.Sizes(features=(2,), arms=(6,), fixed_arms=6, fixed_features=2, seconds=1e-3)
-    bench.by_size(["ucb_glm"], sizes, lines.append)
+    sizes = bench.Sizes(features=(2,), arms=(6,), fixed_arms=6, fixed_features=2, seconds=1e-3, policies=("ucb_glm",))
+    bench.by_size(sizes, lines.append)
     rows = [line for line in lines if line.startswith("UCB-GLM")]
     assert [numbers(row)[0] for row in rows] == [2, 6]
     for row in rows:

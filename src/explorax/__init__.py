@@ -4,14 +4,31 @@ policy = explorax.make("glm_tsl")          # or "glm_fpl", "ucb_glm", …: see e
 state = policy.init(arms)
 action = policy.act(key, state, arms, t)
 state = policy.update(state, action.arm, arms[action.arm], reward)
+
+records = explorax.simulate(policy, explorax.environments.logistic(features=5), rounds=1000)
 """
 
-from explorax import errors, theory
+from explorax import environments, errors, theory
 from explorax.glm import families
 from explorax.glm.fit import Fit, fit
 from explorax.policies.base import Action, Policy
+from explorax.record import Records
 from explorax.registry import make, policies
+from explorax.simulate import simulate
 
 __version__ = "0.1.0"
 
-__all__ = ["Action", "Fit", "Policy", "errors", "families", "fit", "make", "policies", "theory"]
+__all__ = [
+    "Action",
+    "Fit",
+    "Policy",
+    "Records",
+    "environments",
+    "errors",
+    "families",
+    "fit",
+    "make",
+    "policies",
+    "simulate",
+    "theory",
+]

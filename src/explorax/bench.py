@@ -10,6 +10,7 @@ Times are those of compiled code: the first chunk of rounds, which waits for the
 import contextlib
 import itertools
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -22,9 +23,9 @@ from explorax.environments import logistic
 from explorax.registry import make, policies
 from explorax.simulate import BLOCK, Job, check_schedule, play, simulate
 
-POLICIES = ("glm_tsl", "glm_fpl", "ucb_glm", "glm_ucb")
 ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
 TENTHS = 10
+LEAST = 3  # chunks of rounds that are measured
 
 Out = Callable[[str], None]
 
@@ -39,9 +40,11 @@ class Sizes(NamedTuple):
     long_run: int = 20_000  # rounds
     memory: tuple[int, int] = (10_000, 1_000_000)  # rounds
     seconds: float = 1.0  # for each policy and size
+    policies: tuple[str, ...] = ("glm_tsl", "glm_fpl", "ucb_glm", "glm_ucb")
 
 
-QUICK = Sizes((2, 5), (10, 100), fixed_features=2, long_run=5000, memory=(10_000, 100_000), seconds=0.3)
+# Each program takes seconds to compile, so a quick look is at few of them.
+QUICK = Sizes((2, 5), (10, 100), 100, 2, 5000, (10_000, 100_000), seconds=0.3, policies=("glm_tsl", "glm_fpl"))
 
 
 class Enough(Exception):
@@ -55,7 +58,7 @@ def engine(quick: bool = False, out: Out = print) -> None:
     out(f"{device.platform} ({device.device_kind}), {os.cpu_count()} cores, {instances()} instances in lockstep")
     over_time(sizes.long_run, out)
     memory(sizes.memory, out)
-    by_size(POLICIES, sizes, out)
+    by_size(sizes, out)
 
 
 def instances() -> int:
@@ -112,7 +115,7 @@ def peak_memory(rounds: int, features: int, arms: int) -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def by_size(names: Sequence[str], sizes: Sizes, out: Out) -> None:
+def by_size(sizes: Sizes, out: Out) -> None:
     """Print what a round of each policy costs against d and against K."""
     measured: dict[tuple[str, int, int], float] = {}
     for symbol, fixed, swept in (
@@ -121,7 +124,7 @@ def by_size(names: Sequence[str], sizes: Sizes, out: Out) -> None:
     ):
         out(f"\nCost by size: {fixed}")
         out(f"{'policy':9s} {symbol:>6s} {'rounds per second':>18s} {'µs per instance-round':>22s} {'ratio':>7s}")
-        for name in names:
+        for name in sizes.policies:
             first = None
             for features, arms in swept:
                 key = (name, features, arms)
@@ -135,13 +138,13 @@ def by_size(names: Sequence[str], sizes: Sizes, out: Out) -> None:
 
 
 def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> float:
-    """Seconds per round and instance, over about so many seconds; compiling and the first chunk are not counted."""
+    """Seconds per round and instance, from about so many seconds; compiling and the first chunk are not counted."""
     length = min(max(200_000 // (arms * features), 20), 500)
     marks: list[float] = []
 
     def progress(rounds: int) -> None:
         marks.append(time.perf_counter())
-        if len(marks) > 1 and marks[-1] - marks[0] > seconds:
+        if len(marks) > LEAST and marks[-1] - marks[0] > seconds:
             raise Enough
 
     with contextlib.suppress(Enough):
@@ -153,4 +156,5 @@ def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> floa
             chunk=length,
             progress=progress,
         )
-    return (marks[-1] - marks[0]) / ((len(marks) - 1) * length * instances())
+    # The median, because other programs on the machine slow single chunks down.
+    return statistics.median(end - start for start, end in itertools.pairwise(marks)) / (length * instances())

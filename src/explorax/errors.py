@@ -8,7 +8,8 @@
     │   ├── InvalidReward          a reward that the family cannot produce
     │   └── TheoryNotApplicable    a theorem's precondition does not hold
     ├── NoMaximumLikelihood        without a ridge the estimate does not exist
-    └── HistoryFull                a fixed-capacity history has no room for another reward
+    ├── HistoryFull                a fixed-capacity history has no room for another reward
+    └── RunFailed                  a run stopped before its end; what it had finished is kept
 
 A message names the argument, shows the value and says what to do.  Errors are raised before anything changes.
 Inside a compiled loop values are unknown and nothing can be raised: shapes and settings are checked there too,
@@ -59,3 +60,7 @@ class HistoryFull(ExploraxError):
 
 class TheoryNotApplicable(InvalidArgument):
     """A theorem's precondition does not hold."""
+
+
+class RunFailed(ExploraxError):
+    """A run stopped before its end; the tasks it had finished are kept."""

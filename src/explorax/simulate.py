@@ -6,8 +6,8 @@
 **Speed.**  One `lax.scan` over rounds, `vmap` over instances.  A program is compiled once for each kind of policy and
 shape, however many designs, seeds and instances it then plays.
 
-**Memory.**  Rounds are played in chunks.  A chunk hands each round's regret to the host, which adds it up in float64 and
-keeps what the checkpoints need: memory does not grow with the number of rounds.
+**Memory.**  Rounds are played in chunks.  A chunk hands each round's regret to the host, which adds it up in float64
+and keeps what the checkpoints need: memory does not grow with the number of rounds.
 
 **The same arms, whatever the split.**  Every random number is a function of seed, instance and round: instance i draws
 its problem, its arms, its rewards and its policy's noise from keys of its own.  All policies therefore meet the same

@@ -14,8 +14,8 @@ with f(t) = t, √t or log t it is 1, 1/2 or 0, whatever A and B.  R grows *line
 Why not the slope of log R against log t?  A policy that is stuck for ever in a few instances has linear regret, but the
 regret that all instances paid while learning, A, hides it for a long time: the slope of A + Bt is Bt / (A + Bt).  That
 slope over the last two thirds of the run, the share of the regret paid in its second half (1/2 if linear, 0.29 for √t)
-and the number of stuck instances are reported beside γ, and not judged.  The choice matters: in trials with n = 50 000
-informal GLM-UCB had a γ of 0.87 to 0.98 and a slope of 0.61 to 0.73, which the same threshold would call sublinear.
+and the number of stuck instances are reported beside γ, and not judged.  The choice matters, and was made
+with curves of trial runs in view: docs/results.md shows where the two statistics disagree.
 """
 
 import csv

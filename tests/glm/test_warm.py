@@ -251,3 +251,15 @@ def test_unseen_arms_cannot_overflow(dtype):
         assert np.all(np.isfinite(answer.scores))
         theta = exactly("poisson", last_history, tilt)
         np.testing.assert_allclose(answer.theta[0], theta, rtol=0, atol=SCORE_ERROR[dtype] * (1 + np.max(abs(theta))))
+
+
+def test_a_step_that_is_not_finite_is_not_taken(monkeypatch):
+    # Were a curvature ever beyond repair, the last estimate stays, and is not called converged.
+    history = random_history(np.random.default_rng(6), "poisson")
+    theta, kept = fitted("poisson", history)
+    monkeypatch.setattr(warm, "build", lambda family, columns, *rest: jnp.full((FEATURES, FEATURES), jnp.nan))
+    far = jnp.asarray([300.0, -300.0, 300.0, 0.0])  # more than cheap steps can do
+    found = warm.descend(families.poisson, kept, history, theta, far, jnp.asarray(RIDGE), 1e-9)
+    assert np.all(np.isfinite(found.theta))
+    assert np.all(np.isfinite(found.scores))
+    assert not found.converged

@@ -55,7 +55,7 @@ def study(
     )
 
 
-def quick(*, dims: Sequence[int] = DIMS, rounds: int = 2_000, instances: int = 24, **others: Any) -> Study:
+def quick(*, dims: Sequence[int] = DIMS, rounds: int = 2_000, instances: int = 50, **others: Any) -> Study:
     """Figure 1 in small; takes what `study` takes.
 
     Informal GLM-UCB does not look linear so early: few instances are stuck, and they have not paid much yet.

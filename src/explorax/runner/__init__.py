@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TextIO
 
 from explorax import environments
-from explorax.errors import InvalidArgument
+from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Study, check_whole
 from explorax.runner import outputs, pool
 from explorax.runner.journal import Journal
 from explorax.runner.lock import locked
 from explorax.runner.outputs import Figure, Outputs, kept, rebuild
-from explorax.runner.pool import RunFailed, Watcher
+from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome

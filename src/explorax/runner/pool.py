@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Protocol
 
-from explorax.errors import ExploraxError, InvalidArgument
+from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Study, entry_of
 from explorax.registry import setting_names
 from explorax.runner import worker
@@ -28,10 +28,6 @@ from explorax.runner.worker import Failure, Outcome
 
 THREADS = 4  # batches at a time in one process
 GRACE = 5.0  # seconds that a worker without work may take to end
-
-
-class RunFailed(ExploraxError):
-    """A run stopped before its end; the tasks it had finished are kept."""
 
 
 class Watcher(Protocol):
