@@ -17,7 +17,7 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 stress: $(VENV)/.ready  ## 100 000 hard fits; prints failures and steps
-	$(BIN)/python benchmarks/fit_stress.py
+	$(BIN)/python benchmarks/fit_stress.py --kept
 
 clean:
 	rm -rf $(VENV)

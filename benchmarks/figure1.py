@@ -74,7 +74,7 @@ def main() -> None:
     plays = len(study.curves) * len(study.dims) * study.instances * study.rounds
     print(f"{plays:.3g} decisions in {seconds:.1f} s: {seconds / plays * 1e6:.3f} us each, compilation included")
     if options.out:
-        np.savez_compressed(options.out, **watcher.arrays)
+        np.savez_compressed(options.out, allow_pickle=False, **watcher.arrays)
 
 
 if __name__ == "__main__":

@@ -109,9 +109,10 @@ def simulate(
         raise InvalidArgument(
             f"policy={policy!r} is neither a Policy nor a callable make(arms, rng): see explorax.make"
         )
-    return concatenate(
-        [simulate_plainly(policy, environment, schedule, i, seed) for i in range(first, first + instances)]
-    )
+    arms, means, reward = (jax.jit(function) for function in environment[-3:])
+    compiled = environment._replace(arms=arms, means=means, reward=reward)
+    numbers = range(first, first + instances)
+    return concatenate([simulate_plainly(policy, compiled, schedule, i, seed) for i in numbers])
 
 
 def simulate_together(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
@@ -281,23 +282,20 @@ def simulate_plainly(
     instances = range(instance, instance + 1)
     world = environment.draw(instance_keys(seed, instances, DRAW)[0])
     keys = Keys(*(instance_keys(seed, instances, use)[0] for use in (ARMS, REWARD, POLICY)))
-    offer = jax.jit(lambda t: environment.arms(keys.arms, world, t))
-    means_of = jax.jit(lambda arms: environment.means(world, arms))
-    pay = jax.jit(lambda arms, arm, t: environment.reward(jax.random.fold_in(keys.reward, t), world, arms, arm))
-    arms = np.asarray(offer(0))
-    means = np.asarray(means_of(arms))
+    arms = np.asarray(environment.arms(keys.arms, world, 0))
+    means = np.asarray(environment.means(world, arms))
     policy = make(environment.features if environment.arms_change else arms, np.random.default_rng([seed, instance]))
     tally, digest = Tally(1, schedule), FNV_OFFSET
     for t in range(schedule.rounds):
         if environment.arms_change:
-            arms = np.asarray(offer(t))
-            means = np.asarray(means_of(arms))
+            arms = np.asarray(environment.arms(keys.arms, world, t))
+            means = np.asarray(environment.means(world, arms))
         arm = policy.act(arms, t)
         if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
             raise InvalidArgument(
                 f"act returned {arm!r} in round {t}: it must return the index of one of {len(arms)} arms"
             )
-        reward = float(pay(arms, arm, t))
+        reward = float(environment.reward(jax.random.fold_in(keys.reward, t), world, arms, int(arm)))
         policy.update(int(arm), arms[arm], reward)
         digest = (digest ^ int(arm)) * FNV_PRIME % 2**32
         tally.add(np.array([[means.max() - means[arm]]]), np.array([[reward]]), np.array([[False]]))

@@ -21,6 +21,7 @@ nothing as long as no element of the batch needs it; each element still gets wha
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -71,21 +72,24 @@ def when(needed: Array, compute: Callable[[], Any], otherwise: Any) -> Any:
 
 def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
     """L and L⁻¹ of a positive definite matrix L Lᵀ."""
-    if matrix.shape[-1] > LARGEST_BY_HALVES:
+    size = matrix.shape[-1]
+    if size > LARGEST_BY_HALVES:
         return by_library(matrix)
-    return lax.platform_dependent(matrix, cpu=by_halves, default=by_library)
+    # Products lose a little more than substitution would: a pivot is never taken to be below the jitter.
+    halves = partial(by_halves, least=jitter(size, matrix.dtype))
+    return lax.platform_dependent(matrix, cpu=halves, default=by_library)
 
 
-def by_halves(matrix: Array) -> tuple[Array, Array]:
-    """L and L⁻¹ from those of the two halves."""
+def by_halves(matrix: Array, least: float = 0.0) -> tuple[Array, Array]:
+    """L and L⁻¹ from those of the two halves, with squared pivots of at least that."""
     size = matrix.shape[-1]
     if size == 1:
-        root = jnp.sqrt(matrix)
+        root = jnp.sqrt(jnp.maximum(matrix, least))
         return root, 1 / root
     half = size // 2
-    first, first_inverse = by_halves(matrix[:half, :half])
+    first, first_inverse = by_halves(matrix[:half, :half], least)
     below = matrix[half:, :half] @ first_inverse.T
-    second, second_inverse = by_halves(matrix[half:, half:] - below @ below.T)
+    second, second_inverse = by_halves(matrix[half:, half:] - below @ below.T, least)
     below_inverse = -(second_inverse @ below) @ first_inverse
     return stack_lower(first, below, second), stack_lower(first_inverse, below_inverse, second_inverse)
 
@@ -146,13 +150,18 @@ class Factor(NamedTuple):
         return vectors / jnp.where(self.root > 0, self.root, 1)
 
 
+def jitter(size: int, dtype: jnp.dtype) -> float:
+    """What is added to a unit diagonal: below it, directions cannot be told apart."""
+    return 4 * size * float(jnp.finfo(dtype).eps)
+
+
 def factorize(matrix: Array) -> Factor:
     """Factor a positive semi-definite matrix; finite for every finite one."""
     size = matrix.shape[-1]
     root = jnp.sqrt(jnp.diagonal(matrix))
     scale = 1 / jnp.where(root > 0, root, 1)
     # A direction without any entry would leave a zero pivot: give it a one, which `root` then hides again.
-    diagonal = jnp.where(root > 0, 4 * size * jnp.finfo(matrix.dtype).eps, 1)
+    diagonal = jnp.where(root > 0, jitter(size, matrix.dtype), 1)
     lower, inverse = cholesky_and_inverse(matrix * scale[:, None] * scale + jnp.diag(diagonal))
     return Factor(lower, inverse, root)
 

@@ -42,7 +42,7 @@ MAX_STEPS = 300
 PATIENCE = 50  # Newton steps after which a gradient at the level of rounding will do
 LONGEST = 4.0  # change of a score that a cheap step may make
 FULL_STEP = 0.5  # change of a score up to which a Newton step is taken in full
-TRIALS = 5  # step lengths tried for a longer one
+TRIALS = 6  # step lengths tried for a longer one
 REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
 
 
@@ -149,17 +149,8 @@ def descend(
         downhill, moves, reach, energy = direction(root, slope)
         length = jnp.minimum(1, LONGEST / jnp.maximum(family.self_concordance * reach, LONGEST))
         error = reach * jnp.minimum(point.moved + family.self_concordance * reach, 1)
-        return Point(
-            point.theta + length * downhill,
-            point.scores + length * moves,
-            root,
-            length * downhill,
-            slope,
-            energy,
-            point.moved + family.self_concordance * length * reach,
-            (length == 1) & (error <= tolerance),
-            point.steps + 1,
-        )
+        moved = point.moved + family.self_concordance * length * reach
+        return move(point, root, slope, energy, length, reach, downhill, moves, moved, error <= tolerance)
 
     def learning_step(point: Point) -> Point:
         slope = gradient(point)
@@ -171,10 +162,9 @@ def descend(
         downhill, moves, reach, energy = direction(root, slope)
         best = step_length(family, history, tilt, ridge, point.theta, point.scores, downhill, moves)
         length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
-        length = jnp.where(jnp.isfinite(length * reach), length, 0)  # a step that overflows is not taken
-        theta, scores = point.theta + length * downhill, point.scores + length * moves
-        converged = (length == 1) & (reach * jnp.minimum(family.self_concordance * reach, 1) <= tolerance)
-        return Point(theta, scores, root, downhill, slope, energy, jnp.zeros_like(reach), converged, point.steps + 1)
+        error = reach * jnp.minimum(family.self_concordance * reach, 1)
+        moved = jnp.zeros_like(reach)
+        return move(point, root, slope, energy, length, reach, downhill, moves, moved, error <= tolerance)
 
     def newton_steps(point: Point) -> Point:
         end = point.steps + PATIENCE
@@ -191,6 +181,26 @@ def descend(
     for most, improve in ((cheap, learning_step), (MAX_STEPS, newton_steps)):
         point = lax.while_loop(partial(goes_on, most), improve, point)
     return Estimate(point.theta, point.scores, point.converged)
+
+
+def move(
+    point: Point,
+    root: Array,
+    slope: Array,
+    energy: Array,
+    length: Array,
+    reach: Array,
+    downhill: Array,
+    moves: Array,
+    moved: Array,
+    good: Array,
+) -> Point:
+    """The point after a step of that length; one that is not finite is not taken."""
+    finite = jnp.isfinite(length * reach) & jnp.all(jnp.isfinite(downhill))
+    step = jnp.where(finite, length * downhill, 0)
+    scores = jnp.where(finite, point.scores + length * moves, point.scores)
+    converged = finite & (length == 1) & good
+    return Point(point.theta + step, scores, root, step, slope, energy, moved, converged, point.steps + 1)
 
 
 def goes_on(most: int | Array, point: Point) -> Array:
