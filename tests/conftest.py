@@ -1,5 +1,24 @@
 """Tests run in double precision; those about float32 pass float32 arrays."""
 
+import atexit
+import os
+import shutil
+import tempfile
+
+# Programs compiled once serve all test processes.  Set before jax is imported, here and in the processes started later.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="explorax-tests-")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
+
 import jax
+import pytest
 
 jax.config.update("jax_enable_x64", True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_programs():
+    """Drop compiled programs after each module: some thousands in one process exhaust its memory maps."""
+    yield
+    jax.clear_caches()

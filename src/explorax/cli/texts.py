@@ -68,9 +68,8 @@ examples:
   explorax reproduce logistic --bound --out results/with-bounds
   explorax reproduce logistic --parameter-variance printed --out results/printed
 
-how long it takes: the full run is 120 million rounds, which takes two ordinary cores
-10 to 30 minutes and a GPU a few.  --quick is 100 times less and takes about a minute,
-most of it for compiling.  The display tells the time left.
+how long it takes: the full run is 120 million rounds, --quick is 50 times less and
+spends most of its time compiling.  The display tells the time left.
 
 """
 AROUND_LOGISTIC += FILES
