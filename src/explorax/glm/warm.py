@@ -149,8 +149,18 @@ def descend(
         downhill, moves, reach, energy = direction(root, slope)
         length = jnp.minimum(1, LONGEST / jnp.maximum(family.self_concordance * reach, LONGEST))
         error = reach * jnp.minimum(point.moved + family.self_concordance * reach, 1)
-        moved = point.moved + family.self_concordance * length * reach
-        return move(point, root, slope, energy, length, reach, downhill, moves, moved, error <= tolerance)
+        return Point(
+            point.theta + length * downhill,
+            point.scores + length * moves,
+            root,
+            length * downhill,
+            slope,
+            energy,
+            point.moved + family.self_concordance * length * reach,
+            # A largest move need not show that one is not a number (XLA's maximum may drop it); a sum does.
+            (length == 1) & (error <= tolerance) & jnp.isfinite(energy),
+            point.steps + 1,
+        )
 
     def learning_step(point: Point) -> Point:
         slope = gradient(point)
@@ -163,11 +173,19 @@ def descend(
         best = step_length(family, history, tilt, ridge, point.theta, point.scores, downhill, moves)
         length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
         error = reach * jnp.minimum(family.self_concordance * reach, 1)
-        moved = jnp.zeros_like(reach)
-        return move(point, root, slope, energy, length, reach, downhill, moves, moved, error <= tolerance)
+        finite = jnp.isfinite(energy) & jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(downhill))
+        step = jnp.where(finite, length * downhill, 0)
+        scores = jnp.where(finite, point.scores + length * moves, point.scores)
+        converged = finite & (length == 1) & (error <= tolerance)
+        zero = jnp.zeros_like(reach)
+        return Point(point.theta + step, scores, root, step, slope, energy, zero, converged, point.steps + 1)
 
     def newton_steps(point: Point) -> Point:
         end = point.steps + PATIENCE
+        finite = jnp.isfinite(jnp.sum(point.theta) + jnp.sum(jnp.where(seen, point.scores, 0)))
+        point = point._replace(
+            theta=jnp.where(finite, point.theta, theta), scores=jnp.where(finite, point.scores, warm.scores)
+        )
         point = lax.while_loop(lambda now: goes_on(end, now), newton_step, point)
         # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
         error = gradient_error(family, posed(history, ridge=ridge, tilt=tilt), point.theta)
@@ -181,26 +199,6 @@ def descend(
     for most, improve in ((cheap, learning_step), (MAX_STEPS, newton_steps)):
         point = lax.while_loop(partial(goes_on, most), improve, point)
     return Estimate(point.theta, point.scores, point.converged)
-
-
-def move(
-    point: Point,
-    root: Array,
-    slope: Array,
-    energy: Array,
-    length: Array,
-    reach: Array,
-    downhill: Array,
-    moves: Array,
-    moved: Array,
-    good: Array,
-) -> Point:
-    """The point after a step of that length; one that is not finite is not taken."""
-    finite = jnp.isfinite(length * reach) & jnp.all(jnp.isfinite(downhill))
-    step = jnp.where(finite, length * downhill, 0)
-    scores = jnp.where(finite, point.scores + length * moves, point.scores)
-    converged = finite & (length == 1) & good
-    return Point(point.theta + step, scores, root, step, slope, energy, moved, converged, point.steps + 1)
 
 
 def goes_on(most: int | Array, point: Point) -> Array:

@@ -91,7 +91,7 @@ class Learner:
             estimate = newton(self.family, history, state.ridge, None, state.theta_mle, tolerance, MAX_STEPS)
             return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
         tolerance = self.score_error(x.dtype)
-        root_error = min(0.1, 50 * tolerance) if self.root_error is None else self.root_error
+        root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
         kept = warm.record(self.family, state.warm, history, arm, x)
         fitted, kept = warm.refit(self.family, kept, history, state.theta_mle, state.ridge, tolerance, root_error)
         state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=kept)
@@ -255,7 +255,7 @@ class GLMModel:
         rule: Rule,
         strength: Callable[[Array | int], float | Array] = lambda arms: 0.0,
         *,
-        root_error: float | None = 0.1,
+        root_error: float | None = 0.3,
         whitens: bool = False,
     ) -> Policy:
         """The policy that maximizes the scores of a rule, with the strength that its arms (or their size) ask for."""
