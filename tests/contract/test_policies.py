@@ -143,9 +143,19 @@ def test_compiled_batched_and_plain_calls_agree(name, family, kind):
     pulled = jnp.arange(ARMS)
     updated = jax.vmap(policy.update, (None, 0, 0, None))(state, pulled, arms, 1.0)
     for arm in range(ARMS):
-        expected = jax.tree.leaves(policy.update(state, arm, arms[arm], 1.0))
-        for got, want in zip(jax.tree.leaves(updated), expected, strict=True):
+        expected = jax.tree.leaves(without_kept_curvature(policy.update(state, arm, arms[arm], 1.0)))
+        for got, want in zip(jax.tree.leaves(without_kept_curvature(updated)), expected, strict=True):
             np.testing.assert_allclose(np.asarray(got)[arm], want, rtol=1e-8, atol=1e-10)
+
+
+def without_kept_curvature(state):
+    """The state but for the curvature that only speeds up the next fit: a batch builds it for all when one needs it.
+
+    How far it may be off is tested in tests/glm/test_warm.py; that no decision changes, by the scores above.
+    """
+    if getattr(state, "warm", None) is None:
+        return state
+    return state._replace(warm=state.warm._replace(root=None, built=None, age=None))
 
 
 @every_case

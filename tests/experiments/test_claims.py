@@ -106,17 +106,17 @@ def test_the_study_is_that_of_the_paper():
     assert figure.environment_settings == {"arms": 100}
     assert {(curve.policy, curve.design) for curve in figure.curves} == set(fabricate.SHAPES)
     theory = next(curve for curve in figure.curves if curve.label == "GLM-TSL (theory)")
-    assert figure.arguments(theory) == {"design": "theory", "horizon": 50_000, "ridge": 1.0}
+    assert figure.arguments(theory) == {"design": "theory", "horizon": 50_000, "ridge": 1.0, "tolerance": 1e-3}
     assert dataclasses.replace(figure, rounds=900).arguments(theory)["horizon"] == 900
     informal = next(curve for curve in figure.curves if curve.label == "GLM-FPL (informal)")
-    assert figure.arguments(informal) == {"design": "informal", "ridge": 1.0}
+    assert figure.arguments(informal) == {"design": "informal", "ridge": 1.0, "tolerance": 1e-3}
     for curve in figure.curves:
         assert isinstance(figure.make(curve), explorax.Policy)
 
 
 def test_the_quick_study_is_the_same_in_small():
     small = logistic.quick(ridge=0.1, tolerance=1e-3, policies=["GLM-TSL", "greedy", "uniform"])
-    assert (small.rounds, small.instances, small.dims) == (2_000, 24, (5, 10, 20))
+    assert (small.rounds, small.instances, small.dims) == (2_000, 50, (5, 10, 20))
     assert [curve.label for curve in small.curves] == ["GLM-TSL (theory)", "GLM-TSL (informal)", "Greedy", "Uniform"]
     assert small.curves[2] == Curve("Greedy", "greedy", "", {"ridge": 0.1, "tolerance": 1e-3})
     assert small.curves[3].settings == {}  # has no fit
