@@ -30,6 +30,12 @@ def check_positive(name: str, value: float, remedy: str = "") -> None:
         raise InvalidArgument(f"{name}={value!r} must be a finite number above 0{remedy}")
 
 
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise unless the value is a whole number of at least that."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")
+
+
 def check_count(name: str, value: Any, meaning: str, below: int | None = None) -> None:
     """Raise unless `value` is a whole number from 0 up to, but not including, `below`."""
     dtype = getattr(value, "dtype", np.dtype(type(value)) if isinstance(value, int) else None)

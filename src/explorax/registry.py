@@ -69,16 +69,19 @@ def policies() -> dict[str, Entry]:
     return {entry.name: entry for entry in ENTRIES}
 
 
-def make(name: str, **settings: object) -> Policy:
-    """Build a policy by name, `make("glm_tsl", scale=1.0)`; the paper's spelling, "GLM-TSL", is understood too."""
+def entry_of(name: str) -> Entry:
+    """The entry of a policy, by its name or as its paper spells it: "glm_tsl" or "GLM-TSL"."""
     if not isinstance(name, str):
         raise InvalidArgument(f"name={name!r} must be the name of a policy, for example 'glm_tsl'")
-    known = policies()
-    titles = {entry.title.lower(): entry.name for entry in ENTRIES}
-    key = titles.get(name.lower(), name.lower())
-    if key not in known:
-        raise UnknownName("policy", name, known)
-    return known[key].build(**settings)
+    for entry in ENTRIES:
+        if name.lower() in (entry.name, entry.title.lower()):
+            return entry
+    raise UnknownName("policy", name, policies())
+
+
+def make(name: str, **settings: object) -> Policy:
+    """Build a policy by name, `make("glm_tsl", scale=1.0)`; the paper's spelling, "GLM-TSL", is understood too."""
+    return entry_of(name).build(**settings)
 
 
 def setting_names(builder: Callable[..., Policy]) -> list[str]:

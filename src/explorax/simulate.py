@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from explorax.checks import check_whole
 from explorax.environments.base import Environment
 from explorax.errors import HistoryFull, InvalidArgument, UnknownName
 from explorax.glm.history import Rows
@@ -150,14 +151,7 @@ def blocks(instances: range) -> Iterator[range]:
 def select(records: Records, instances: range) -> Records:
     """The records of these instances only."""
     wanted = (records.instances >= instances.start) & (records.instances < instances.stop)
-    return Records(
-        records.instances[wanted],
-        records.rounds,
-        records.regret[wanted],
-        records.reward[wanted],
-        records.digest[wanted],
-        records.unconverged[wanted],
-    )
+    return Records(*(each if name == "rounds" else each[wanted] for name, each in records._asdict().items()))
 
 
 def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
@@ -326,12 +320,6 @@ def check_schedule(
             )
         marks = marks.astype(np.int64)
     return Schedule(int(rounds), marks, chunk, progress)
-
-
-def check_whole(name: str, value: int, least: int) -> None:
-    """Raise unless the value is a whole number of at least that."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")
 
 
 def check_capacity(state: State, rounds: int) -> None:

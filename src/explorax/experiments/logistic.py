@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from explorax.experiments.study import Curve, Study, curve, entry_of
+from explorax.experiments.study import Curve, Study, curve
 from explorax.record import Result
-from explorax.registry import setting_names
+from explorax.registry import entry_of, setting_names
 from explorax.summarize import Claim, Numbers, Player, Question, compare, evaluate, growth
 
 POLICIES = ("glm_ucb", "ucb_glm", "glm_tsl", "glm_fpl")

@@ -21,9 +21,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple
 
+from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.policies.base import Policy
-from explorax.registry import Entry, make, policies
+from explorax.registry import entry_of, make
 
 SPACINGS = ("even", "log")
 
@@ -151,15 +152,6 @@ def curve(
     return Curve(title if label is None else label, entry.name, design, dict(settings or {}))
 
 
-def entry_of(policy: str) -> Entry:
-    """The registry's entry of a policy, by its name or by its title."""
-    known = policies()
-    for entry in known.values():
-        if isinstance(policy, str) and policy.lower() in (entry.name, entry.title.lower()):
-            return entry
-    raise UnknownName("policy", policy, known)
-
-
 def _curve_from(plain: Any) -> Curve:
     if not isinstance(plain, Mapping) or "policy" not in plain:
         raise InvalidArgument(f"curves: {plain!r} must be a table with a policy, like {{ policy = 'glm_tsl' }}")
@@ -170,9 +162,3 @@ def _curve_from(plain: Any) -> Curve:
     if not isinstance(settings, Mapping):
         raise InvalidArgument(f"curves: settings={settings!r} must be a table, like {{ scale = 0.5 }}")
     return curve(plain["policy"], plain.get("design"), plain.get("label"), settings)
-
-
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise unless a setting is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")

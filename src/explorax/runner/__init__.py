@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TextIO
 
 from explorax import environments
+from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, RunFailed
-from explorax.experiments.study import Study, check_whole
+from explorax.experiments.study import Study
 from explorax.runner import outputs, pool
 from explorax.runner.journal import Journal
 from explorax.runner.lock import locked
@@ -37,7 +38,7 @@ def run(
     out: Path | str,
     *,
     processes: int | None = None,
-    figure: Figure = Figure(),  # noqa: B008 (immutable)
+    figure: Figure = outputs.LINEAR,
     command: str = "",
     stream: TextIO | None = None,
 ) -> Outputs:

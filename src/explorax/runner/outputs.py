@@ -26,6 +26,9 @@ class Figure(NamedTuple):
     bound: bool = False  # with the theorems' bounds, which need such axes
 
 
+LINEAR = Figure()
+
+
 class Outputs(NamedTuple):
     """What a run has left in its directory."""
 
@@ -44,7 +47,7 @@ class Outputs(NamedTuple):
         return self.done == self.tasks
 
 
-def rebuild(out: Path | str, figure: Figure = Figure()) -> Outputs:  # noqa: B008 (immutable)
+def rebuild(out: Path | str, figure: Figure = LINEAR) -> Outputs:
     """Write tables, claims, figures and the report anew from the records, also of a run that is not finished."""
     return write(Path(out), figure)
 

@@ -20,8 +20,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Protocol
 
 from explorax.errors import InvalidArgument, RunFailed
-from explorax.experiments.study import Study, entry_of
-from explorax.registry import setting_names
+from explorax.experiments.study import Study
+from explorax.registry import entry_of, setting_names
 from explorax.runner import worker
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Failure, Outcome
