@@ -1,4 +1,4 @@
-"""Figure 1 at the paper's scale in one process: seconds from the first import to the last record, compilation included.
+"""Figure 1 at the paper's scale in one process: seconds from the imports to the last record, compilation included.
 
     python benchmarks/figure1.py [--rounds 50000] [--instances 100] [--dims 5 10 20] [--out FILE.npz]
 
@@ -6,23 +6,19 @@ Needs jax and numpy only, so it runs from a source tree (`PYTHONPATH=src`) on a 
 `explorax reproduce logistic` plays the same study with the same code and also draws it.
 """
 
+import argparse
 import time
 
+import jax
+import numpy as np
+
+from explorax import devices
+from explorax.experiments import logistic
+from explorax.runner import pool
+from explorax.runner.tasks import Task, expand
+from explorax.runner.worker import Outcome
+
 BEGAN = time.perf_counter()
-
-import argparse  # noqa: E402
-
-import numpy as np  # noqa: E402
-
-from explorax import devices  # noqa: E402
-
-devices.prepare()
-import jax  # noqa: E402
-
-from explorax.experiments import logistic  # noqa: E402
-from explorax.runner import pool  # noqa: E402
-from explorax.runner.tasks import Task, expand  # noqa: E402
-from explorax.runner.worker import Outcome  # noqa: E402
 
 
 class Watcher:
@@ -52,6 +48,7 @@ class Watcher:
 
 
 def main() -> None:
+    devices.prepare()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=50_000)
     parser.add_argument("--instances", type=int, default=100)

@@ -22,3 +22,11 @@ def forget_programs():
     """Drop compiled programs after each module: some thousands in one process exhaust its memory maps."""
     yield
     jax.clear_caches()
+
+
+@pytest.fixture(scope="module")
+def on_the_cpu():
+    """Runs and commands use the CPU, whatever the machine has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_PLATFORMS", "cpu")
+        yield

@@ -12,19 +12,11 @@ import explorax.runner
 from explorax import cli, theory
 from explorax.cli.texts import EXAMPLE
 
-pytestmark = pytest.mark.xdist_group("processes")  # these tests start processes of their own: one group at a time
+# These tests start processes of their own: one group at a time.
+pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
 
 SMALL = ["--dims", "2", "--rounds", "60", "--instances", "8", "--checkpoints", "6", "--processes", "1"]
 OUTPUTS = ("regret.parquet", "summary.csv", "claims.json", "manifest.json", "figure1.png", "figure1.pdf", "report.html")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _on_the_cpu(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_PLATFORMS", "cpu")
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))  # for time's sake
-        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,8 @@ from explorax.runner.lock import LOCK, locked
 from explorax.runner.progress import Lines, display, duration
 from explorax.runner.tasks import BLOCK, expand
 
-pytestmark = pytest.mark.xdist_group("processes")  # these tests start processes of their own: one group at a time
+# These tests start processes of their own: one group at a time.
+pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
 
 SETTINGS = """
 name = "small"
@@ -56,15 +57,6 @@ def parts(out):
 
 def manifest(out):
     return json.loads((out / record.MANIFEST).read_text())
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _on_the_cpu(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_PLATFORMS", "cpu")
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))  # for time's sake
-        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-        yield
 
 
 @pytest.fixture(scope="module")

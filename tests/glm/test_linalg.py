@@ -9,7 +9,7 @@ from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import anyone, by_halves, eigen, factorize, spans, when
+from explorax.glm.linalg import anyone, by_halves, eigen, factorize, spans
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 
@@ -167,12 +167,12 @@ def test_anyone():
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
-def test_when_computes_only_if_someone_needs_it(shape):
+def test_a_branch_on_anyone_is_computed_only_if_someone_needs_it(shape):
     values = jnp.asarray(np.random.default_rng(0).normal(size=shape))
     square, seen = counting()
 
     def one(needed, value):
-        return when(needed, lambda: square(value), -value)
+        return jax.lax.cond(anyone(needed), lambda: square(value), lambda: -value)
 
     batched = one
     for _ in shape:
@@ -183,19 +183,6 @@ def test_when_computes_only_if_someone_needs_it(shape):
     jax.effects_barrier()
     assert seen == []
     needed[(-1,) * len(shape)] = True  # one of them
-    np.testing.assert_array_equal(batched(needed, values), np.where(needed, values**2, -values))
+    np.testing.assert_array_equal(batched(needed, values), values**2)  # then for all
     jax.effects_barrier()
     assert sorted(seen) == sorted(np.ravel(values))
-
-
-def test_when_in_a_loop_that_stops_at_different_times():
-    # Each element gets what it gets alone: squared in its third step and in no other.
-    def one(limit):
-        def step(carry):
-            count, value = carry
-            return count + 1, when(count == 2, lambda: value**2, value + 1)
-
-        return jax.lax.while_loop(lambda carry: carry[0] < limit, step, (jnp.zeros((), int), jnp.asarray(1.0)))[1]
-
-    np.testing.assert_array_equal(jax.jit(jax.vmap(one))(jnp.arange(6)), [1, 2, 3, 9, 10, 11])
-    np.testing.assert_array_equal([one(jnp.asarray(limit)) for limit in range(6)], [1, 2, 3, 9, 10, 11])

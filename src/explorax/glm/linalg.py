@@ -16,8 +16,8 @@ which is nothing but small products.  For a batch of them that is several times 
 for other threads of the same pool.  With as many such calls under way as the pool has threads (two, on a small machine)
 all wait forever.  Under `vmap` the calls that are left therefore take one matrix at a time on a CPU, which never waits.
 
-**When.**  Under `vmap` a `cond` computes both of its branches for all elements.  `when` is a `cond` that computes
-nothing as long as no element of the batch needs it; each element still gets what it would get alone.
+**Anyone.**  Under `vmap` a `cond` computes both of its branches for all elements.  One on `anyone(flag)` computes
+nothing as long as no element of the batch needs it, and all elements once one does.
 """
 
 from collections.abc import Callable
@@ -59,15 +59,6 @@ def anyone(flag: Array) -> Array:
 @anyone.def_vmap
 def _(size: int, batched: list[bool], flag: Array) -> tuple[Array, bool]:
     return anyone(jnp.any(flag)), False
-
-
-def when(needed: Array, compute: Callable[[], Any], otherwise: Any) -> Any:
-    """`compute()` where needed, else `otherwise`; not computed at all while no element of a batch needs it."""
-    return lax.cond(
-        anyone(needed),
-        lambda: jax.tree.map(lambda new, old: jnp.where(needed, new, old), compute(), otherwise),
-        lambda: otherwise,
-    )
 
 
 def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
