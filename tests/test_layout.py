@@ -14,6 +14,8 @@ ORDER = [
     "explorax.glm.linalg",
     "explorax.glm.history",
     "explorax.glm.fit",
+    "explorax.glm.steps",
+    "explorax.glm.kernel",
     "explorax.glm.warm",
     "explorax.glm.basis",
     "explorax.glm.project",

@@ -32,17 +32,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from explorax.glm import kernel
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped
 from explorax.glm.linalg import anyone, factorize
+from explorax.glm.steps import FULL_STEP, kept_length, largest, newton_length
 
 CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step
 MAX_STEPS = 300
 PATIENCE = 50  # Newton steps after which a gradient at the level of rounding will do
-LONGEST = 4.0  # change of a score that a cheap step may make
-FULL_STEP = 0.5  # change of a score up to which a Newton step is taken in full
-TRIALS = 6  # step lengths tried for a longer one
 REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
 
 
@@ -128,7 +127,7 @@ def descend(
 ) -> Estimate:
     """The tilted estimate, from θ whose scores and curvature are in `warm`.
 
-    Cheap steps first, a few; then, only for those that need more, Newton steps.
+    Cheap steps first, a few, or the kernel where there is a GPU; then, only for those that need more, Newton steps.
     """
     counts, sums, columns = history.counts, history.sums, warm.columns
     seen = counts > 0
@@ -147,7 +146,7 @@ def descend(
 
     def cheap_step(point: Point, root: Array, slope: Array) -> Point:
         downhill, moves, reach, energy = direction(root, slope)
-        length = jnp.minimum(1, LONGEST / jnp.maximum(family.self_concordance * reach, LONGEST))
+        length = kept_length(family, reach)
         error = reach * jnp.minimum(point.moved + family.self_concordance * reach, 1)
         return Point(
             point.theta + length * downhill,
@@ -170,7 +169,7 @@ def descend(
         slope = gradient(point)
         root = build(family, columns, counts, point.scores, ridge)
         downhill, moves, reach, energy = direction(root, slope)
-        best = step_length(family, history, tilt, ridge, point.theta, point.scores, downhill, moves)
+        best = newton_length(family, counts, sums, tilt, ridge, point.theta, point.scores, downhill, moves)
         length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
         error = reach * jnp.minimum(family.self_concordance * reach, 1)
         finite = jnp.isfinite(energy) & jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(downhill))
@@ -194,10 +193,17 @@ def descend(
     moved = family.self_concordance * largest(seen, warm.scores - warm.built)
     zero = jnp.zeros_like(theta)
     begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
-    point = cheap_step(begin, warm.root, gradient(begin))
-    cheap = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
-    for most, improve in ((cheap, learning_step), (MAX_STEPS, newton_steps)):
-        point = lax.while_loop(partial(goes_on, most), improve, point)
+    if kernel.suits(columns):
+        point = begin._replace(
+            **kernel.descend(
+                family, columns, warm.root, counts, sums, theta, warm.scores, moved, tilt, ridge, tolerance
+            )._asdict()
+        )
+    else:
+        point = cheap_step(begin, warm.root, gradient(begin))
+        cheap = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
+        point = lax.while_loop(partial(goes_on, cheap), learning_step, point)
+    point = lax.while_loop(partial(goes_on, MAX_STEPS), newton_steps, point)
     return Estimate(point.theta, point.scores, point.converged)
 
 
@@ -214,41 +220,3 @@ def learn(root: Array, step: Array, before: Array, energy: Array, after: Array) 
     inverse = 1 / jnp.where(usable, curvature, 1)
     direction = inverse * change + jnp.sqrt(inverse / jnp.where(usable, energy, 1)) * before
     return root - jnp.where(usable, step, 0)[:, None] * (direction @ root)
-
-
-def step_length(
-    family: Family,
-    history: Grouped,
-    tilt: Array,
-    ridge: Array,
-    theta: Array,
-    scores: Array,
-    direction: Array,
-    moves: Array,
-) -> Array:
-    """A step that nearly minimizes the loss along a direction, without passing its minimum.
-
-    The derivative along the direction is increasing.  From the step that self-concordance calls safe, lengths are
-    tried upwards (1, 4, 16, …) until it is positive, then between.
-    """
-    counts, sums = history.counts, history.sums
-    reach = family.self_concordance * largest(counts > 0, moves)
-    constant = ridge * theta @ direction - sums @ moves - tilt @ direction
-    growth = ridge * direction @ direction
-    seen_scores, seen_moves = jnp.where(counts > 0, scores, 0), jnp.where(counts > 0, moves, 0)
-
-    def goes_down(length: Array) -> Array:
-        means = family.mean(seen_scores + length * seen_moves)
-        return constant + growth * length + jnp.sum(counts * means * seen_moves) <= 0
-
-    low, high = jnp.log1p(reach) / reach, jnp.full_like(reach, jnp.inf)
-    for _ in range(TRIALS):  # written out, because a loop in a loop is slow on a GPU
-        trial = jnp.where(jnp.isinf(high), jnp.where(low < 1, 1, 4 * low), jnp.sqrt(low * high))
-        down = goes_down(trial)
-        low, high = jnp.where(down, trial, low), jnp.where(down, high, trial)
-    return low
-
-
-def largest(seen: Array, scores: Array) -> Array:
-    """max |score| over the arms seen."""
-    return jnp.max(jnp.where(seen, jnp.abs(scores), 0))
