@@ -205,8 +205,8 @@ def compiled_chunk(
 
     def one_round(state: State, digest: Array, world: Any, key: Keys, t: Array, rounds: Array) -> Any:
         arms = arms_of(key.arms, world, t)
-        action = act(jax.random.fold_in(key.policy, t), state, arms, t)
-        reward = reward_of(jax.random.fold_in(key.reward, t), world, arms, action.arm)
+        action = act(key.policy, state, arms, t)
+        reward = reward_of(key.reward, world, arms, action.arm)
         means = means_of(world, arms)
         state = update(state, action.arm, arms[action.arm], reward)
         more = (digest ^ action.arm.astype(jnp.uint32)) * jnp.uint32(FNV_PRIME)
@@ -217,11 +217,16 @@ def compiled_chunk(
 
     @jax.jit
     def chunk(state: State, digest: Array, world: Any, key: Keys, begin: Array, rounds: Array) -> Any:
-        def body(carry: tuple[State, Array], t: Array) -> tuple[tuple[State, Array], Any]:
-            state, digest, played = lockstep(*carry, world, key, t, rounds)
+        def body(carry: tuple[State, Array], now: tuple[Array, Array, Array]) -> tuple[tuple[State, Array], Any]:
+            t, reward, policy = now
+            state, digest, played = lockstep(*carry, world, Keys(key.arms, reward, policy), t, rounds)
             return (state, digest), played
 
-        (state, digest), played = lax.scan(body, (state, digest), begin + jnp.arange(length))
+        # The keys of all rounds at once: in the loop each would cost as much as the rest of a cheap decision.
+        times = begin + jnp.arange(length)
+        of_rounds = jax.vmap(jax.vmap(jax.random.fold_in, (0, None)), (None, 0))
+        keys = times, of_rounds(key.reward, times), of_rounds(key.policy, times)
+        (state, digest), played = lax.scan(body, (state, digest), keys)
         return state, digest, played
 
     return chunk

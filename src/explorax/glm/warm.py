@@ -203,7 +203,13 @@ def descend(
         point = cheap_step(begin, warm.root, gradient(begin))
         cheap = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
         point = lax.while_loop(partial(goes_on, cheap), learning_step, point)
-    point = lax.while_loop(partial(goes_on, MAX_STEPS), newton_steps, point)
+    # Not a bare loop: the compiler would move what stays the same in it out of it, and compute that in every round.
+    point = lax.cond(
+        anyone(goes_on(MAX_STEPS, point)),
+        partial(lax.while_loop, partial(goes_on, MAX_STEPS), newton_steps),
+        lambda point: point,
+        point,
+    )
     return Estimate(point.theta, point.scores, point.converged)
 
 
