@@ -9,7 +9,7 @@ from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import anyone, by_halves, eigen, factorize, spans
+from explorax.glm.linalg import GROUP, by_halves, eigen, factorize, spans, where_needed
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 
@@ -156,23 +156,13 @@ def counting():
     return square, seen
 
 
-def test_anyone():
-    flags = jnp.asarray([[False, True, False], [False, False, False]])
-    assert bool(anyone(flags[0, 1]))
-    assert not anyone(flags[0, 0])
-    # Unbatched on the way out: one flag for all, at every level of nesting.
-    assert [bool(jax.vmap(anyone, out_axes=None)(row)) for row in flags] == [True, False]
-    assert bool(jax.jit(jax.vmap(jax.vmap(anyone, out_axes=None), out_axes=None))(flags))
-    assert not jax.vmap(jax.vmap(anyone, out_axes=None), out_axes=None)(flags & False)
-
-
-@pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
-def test_a_branch_on_anyone_is_computed_only_if_someone_needs_it(shape):
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (30,), (4, 5)])
+def test_rare_work_is_done_only_where_it_is_needed(shape):
     values = jnp.asarray(np.random.default_rng(0).normal(size=shape))
     square, seen = counting()
 
     def one(needed, value):
-        return jax.lax.cond(anyone(needed), lambda: square(value), lambda: -value)
+        return where_needed(needed, square, (value,), -value)
 
     batched = one
     for _ in shape:
@@ -182,7 +172,28 @@ def test_a_branch_on_anyone_is_computed_only_if_someone_needs_it(shape):
     np.testing.assert_array_equal(batched(needed, values), -values)
     jax.effects_barrier()
     assert seen == []
-    needed[(-1,) * len(shape)] = True  # one of them
-    np.testing.assert_array_equal(batched(needed, values), values**2)  # then for all
+    for place in [(-1,) * len(shape), (0,) * len(shape)]:
+        needed[place] = True
+    found = np.asarray(batched(needed, values))
+    np.testing.assert_array_equal(found[needed], np.asarray(values)[needed] ** 2)
     jax.effects_barrier()
-    assert sorted(seen) == sorted(np.ravel(values))
+    if values.size <= GROUP:  # as cheap for all
+        np.testing.assert_array_equal(found, values**2)
+        assert sorted(seen) == sorted(np.ravel(values))
+    else:
+        np.testing.assert_array_equal(found[~needed], -np.asarray(values)[~needed])
+        assert len(seen) == GROUP
+    needed[...] = True
+    np.testing.assert_array_equal(batched(needed, values), values**2)
+
+
+def test_rare_work_may_share_arguments_and_have_several_results():
+    def both(value, shared):
+        return value + shared, {"product": value * shared}
+
+    needed = np.arange(20) % 3 == 0
+    values = jnp.arange(20.0)
+    start = jnp.zeros(()), {"product": -jnp.ones(())}
+    total, rest = jax.jit(jax.vmap(lambda n, v: where_needed(n, both, (v, jnp.asarray(2.0)), start)))(needed, values)
+    np.testing.assert_array_equal(total, np.where(needed, np.arange(20) + 2, 0))
+    np.testing.assert_array_equal(rest["product"], np.where(needed, 2 * np.arange(20), -1))

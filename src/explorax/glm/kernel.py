@@ -12,7 +12,7 @@ positive definite matrix.  Pivots stay above the jitter of `glm.linalg`.
 """
 
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,20 +22,11 @@ from jax.experimental.pallas import triton
 
 from explorax.glm.families import Family
 from explorax.glm.linalg import jitter
-from explorax.glm.steps import FULL_STEP, kept_length, largest, newton_length
+from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
 
 MOST_STEPS = 50
 LARGEST = 8192  # entries of the padded arms: beyond it registers run out
 SMALLEST_SIDE = 16  # of a matrix product
-
-
-class Descent(NamedTuple):
-    """Where a program is."""
-
-    theta: Array
-    scores: Array
-    steps: Array
-    converged: Array
 
 
 def padded(size: int) -> int:

@@ -16,8 +16,9 @@ which is nothing but small products.  For a batch of them that is several times 
 for other threads of the same pool.  With as many such calls under way as the pool has threads (two, on a small machine)
 all wait forever.  Under `vmap` the calls that are left therefore take one matrix at a time on a CPU, which never waits.
 
-**Anyone.**  Under `vmap` a `cond` computes both of its branches for all elements.  One on `anyone(flag)` computes
-nothing as long as no element of the batch needs it, and all elements once one does.
+**Where needed.**  Under `vmap` a `cond` computes both of its branches for all elements.  `where_needed` computes
+nothing as long as no element of a batch needs it.  On a CPU those that do are taken out of a large batch and served in
+small groups; elsewhere, and in small batches, all get it once one does, which costs the same.
 """
 
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 from jax.scipy.linalg import solve_triangular
 
+GROUP = 8  # elements of a batch that rare work is done for at a time
 LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer program
 
 
@@ -39,26 +41,59 @@ def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @mapped.def_vmap
     def rule(size: int, batched: list[bool], *args: Array) -> tuple[Any, Any]:
-        full = [
-            arg if has else jnp.broadcast_to(arg, (size, *arg.shape)) for arg, has in zip(args, batched, strict=True)
-        ]
         result = lax.platform_dependent(
-            *full, cpu=lambda *each: lax.map(lambda one: mapped(*one), each), default=jax.vmap(function)
+            *full(size, batched, args),
+            cpu=lambda *each: lax.map(lambda one: mapped(*one), each),
+            default=jax.vmap(function),
         )
         return result, jax.tree.map(lambda _: True, result)
 
     return mapped
 
 
-@custom_vmap
-def anyone(flag: Array) -> Array:
-    """The flag itself; in a batch, one flag for all: whether any is set."""
-    return flag
+def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
+    """function(*arguments) where it is needed, else `otherwise`, or the function there too: both must be right."""
+
+    @custom_vmap
+    def one(*given: Any) -> Any:
+        needed, arguments, otherwise = given
+        return lax.cond(needed, lambda: function(*arguments), lambda: otherwise)
+
+    @custom_vmap
+    def many(*given: Any) -> Any:
+        needed, arguments, otherwise = given
+        if jax.default_backend() != "cpu" or len(needed) <= GROUP:
+            return lax.cond(jnp.any(needed), lambda: jax.vmap(function)(*arguments), lambda: otherwise)
+
+        def serve(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+            needed, result = carry
+            (who,) = jnp.nonzero(needed, size=GROUP, fill_value=len(needed))
+            theirs = jax.tree.map(lambda leaf: leaf.at[who].get(mode="clip"), arguments)
+            found = jax.vmap(function)(*theirs)
+            result = jax.tree.map(lambda old, new: old.at[who].set(new, mode="drop"), result, found)
+            return needed.at[who].set(False, mode="drop"), result
+
+        return lax.while_loop(lambda carry: jnp.any(carry[0]), serve, (needed, otherwise))[1]
+
+    @one.def_vmap
+    def a_batch(size: int, batched: list[Any], *given: Any) -> tuple[Any, Any]:
+        result = many(*full(size, batched, given))
+        return result, jax.tree.map(lambda _: True, result)
+
+    @many.def_vmap
+    def a_batch_of_batches(size: int, batched: list[Any], *given: Any) -> tuple[Any, Any]:
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), full(size, batched, given))
+        result = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), many(*flat))
+        return result, jax.tree.map(lambda _: True, result)
+
+    return one(needed, arguments, otherwise)
 
 
-@anyone.def_vmap
-def _(size: int, batched: list[bool], flag: Array) -> tuple[Array, bool]:
-    return anyone(jnp.any(flag)), False
+def full(size: int, batched: Any, arguments: Any) -> tuple[Any, ...]:
+    """The arguments of a batching rule, repeated where they are the same for all of the batch."""
+    return jax.tree.map(
+        lambda has, leaf: leaf if has else jnp.broadcast_to(leaf, (size, *jnp.shape(leaf))), tuple(batched), arguments
+    )
 
 
 def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:

@@ -4,6 +4,8 @@ A step δ changes the scores by xᵀδ.  As long as no score of a row seen chang
 how much the curvature does, by e^{±Mr}; so all lengths are judged by that change, the reach of a step.
 """
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 from jax import Array
 
@@ -12,6 +14,15 @@ from explorax.glm.families import Family
 LONGEST = 4.0  # change of a score that a step with a kept curvature may make
 FULL_STEP = 0.5  # change of a score up to which a Newton step is taken in full
 TRIALS = 6  # step lengths tried for a longer one
+
+
+class Descent(NamedTuple):
+    """A place on the way down."""
+
+    theta: Array  # (d,)
+    scores: Array  # (K,) xᵀθ of every arm
+    steps: Array  # () taken so far
+    converged: Array  # () bool
 
 
 def largest(seen: Array, scores: Array) -> Array:

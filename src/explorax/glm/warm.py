@@ -36,8 +36,8 @@ from explorax.glm import kernel
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import anyone, factorize
-from explorax.glm.steps import FULL_STEP, kept_length, largest, newton_length
+from explorax.glm.linalg import factorize, where_needed
+from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
 
 CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step
 MAX_STEPS = 300
@@ -97,14 +97,12 @@ def refit(
     moved = largest(history.counts > 0, estimate.scores - warm.built)
     stale = (family.self_concordance * moved > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
 
-    def rebuilt() -> tuple[Array, Array, Array, Array]:
-        scores = estimate.theta @ warm.columns  # free of the rounding that many small steps add up
-        root = build(family, warm.columns, history.counts, scores, ridge)
-        return scores, root, scores, jnp.zeros_like(warm.age)
+    def rebuilt(theta: Array, columns: Array, counts: Array, ridge: Array) -> tuple[Array, Array, Array, Array]:
+        scores = theta @ columns  # free of the rounding that many small steps add up
+        return scores, build(family, columns, counts, scores, ridge), scores, jnp.zeros((), int)
 
-    # In a batch, building for one costs as much as for all: once one needs it all get it, and need it less often.
     kept = (estimate.scores, warm.root, warm.built, warm.age)
-    scores, root, built, age = lax.cond(anyone(stale), rebuilt, lambda: kept)
+    scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, warm.columns, history.counts, ridge), kept)
     return estimate._replace(scores=scores), Warm(warm.columns, scores, root, built, age)
 
 
@@ -131,7 +129,6 @@ def descend(
     """
     counts, sums, columns = history.counts, history.sums, warm.columns
     seen = counts > 0
-    eps = float(jnp.finfo(theta.dtype).eps)
     # Overflow is no danger in families whose means have a bound.
     safe = family.mean if family.mean_range[1] < jnp.inf else lambda scores: family.mean(jnp.where(seen, scores, 0))
 
@@ -165,57 +162,69 @@ def descend(
         slope = gradient(point)
         return cheap_step(point, learn(point.root, point.step, point.gradient, point.energy, slope), slope)
 
-    def newton_step(point: Point) -> Point:
-        slope = gradient(point)
-        root = build(family, columns, counts, point.scores, ridge)
-        downhill, moves, reach, energy = direction(root, slope)
-        best = newton_length(family, counts, sums, tilt, ridge, point.theta, point.scores, downhill, moves)
-        length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
-        error = reach * jnp.minimum(family.self_concordance * reach, 1)
-        finite = jnp.isfinite(energy) & jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(downhill))
-        step = jnp.where(finite, length * downhill, 0)
-        scores = jnp.where(finite, point.scores + length * moves, point.scores)
-        converged = finite & (length == 1) & (error <= tolerance)
-        zero = jnp.zeros_like(reach)
-        return Point(point.theta + step, scores, root, step, slope, energy, zero, converged, point.steps + 1)
-
-    def newton_steps(point: Point) -> Point:
-        end = point.steps + PATIENCE
-        finite = jnp.isfinite(jnp.sum(point.theta) + jnp.sum(jnp.where(seen, point.scores, 0)))
-        point = point._replace(
-            theta=jnp.where(finite, point.theta, theta), scores=jnp.where(finite, point.scores, warm.scores)
-        )
-        point = lax.while_loop(lambda now: goes_on(end, now), newton_step, point)
-        # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
-        error = gradient_error(family, posed(history, ridge=ridge, tilt=tilt), point.theta)
-        return point._replace(converged=point.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
-
     moved = family.self_concordance * largest(seen, warm.scores - warm.built)
     zero = jnp.zeros_like(theta)
     begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
+    point: Descent | Point
     if kernel.suits(columns):
-        point = begin._replace(
-            **kernel.descend(
-                family, columns, warm.root, counts, sums, theta, warm.scores, moved, tilt, ridge, tolerance
-            )._asdict()
+        point = kernel.descend(
+            family, columns, warm.root, counts, sums, theta, warm.scores, moved, tilt, ridge, tolerance
         )
     else:
-        point = cheap_step(begin, warm.root, gradient(begin))
-        cheap = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
-        point = lax.while_loop(partial(goes_on, cheap), learning_step, point)
-    # Not a bare loop: the compiler would move what stays the same in it out of it, and compute that in every round.
-    point = lax.cond(
-        anyone(goes_on(MAX_STEPS, point)),
-        partial(lax.while_loop, partial(goes_on, MAX_STEPS), newton_steps),
-        lambda point: point,
-        point,
+        first = cheap_step(begin, warm.root, gradient(begin))
+        most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
+        point = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
+    finite = jnp.isfinite(jnp.sum(point.theta))
+    place = jnp.where(finite, point.theta, theta), jnp.where(finite, point.scores, warm.scores)
+    return where_needed(
+        ~point.converged,
+        partial(newton_descent, family, tolerance),
+        (columns, counts, sums, tilt, ridge, *place),
+        Estimate(point.theta, point.scores, point.converged),
     )
-    return Estimate(point.theta, point.scores, point.converged)
 
 
-def goes_on(most: int | Array, point: Point) -> Array:
-    """Whether another step is wanted."""
-    return (point.steps < most) & ~point.converged
+def newton_descent(
+    family: Family,
+    tolerance: float,
+    columns: Array,
+    counts: Array,
+    sums: Array,
+    tilt: Array,
+    ridge: Array,
+    theta: Array,
+    scores: Array,
+) -> Estimate:
+    """The tilted estimate by damped Newton steps."""
+    seen = counts > 0
+    eps = float(jnp.finfo(theta.dtype).eps)
+
+    def newton_step(now: Descent) -> Descent:
+        residuals = counts * family.mean(jnp.where(seen, now.scores, 0)) - sums
+        root = build(family, columns, counts, now.scores, ridge)
+        step = -(root @ ((columns @ residuals - tilt + ridge * now.theta) @ root))
+        moves = step @ columns
+        reach = largest(seen, moves)
+        best = newton_length(family, counts, sums, tilt, ridge, now.theta, now.scores, step, moves)
+        length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
+        error = reach * jnp.minimum(family.self_concordance * reach, 1)
+        # A largest move need not show that one is not a number (XLA's maximum may drop it); a sum does.
+        finite = jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(step))
+        step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
+        converged = finite & (length == 1) & (error <= tolerance)
+        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged)
+
+    def newton_steps(now: Descent) -> Descent:
+        end = now.steps + PATIENCE
+        now = lax.while_loop(lambda now: (now.steps < end) & ~now.converged, newton_step, now)
+        # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
+        problem = posed(Grouped(columns.T, counts, sums), ridge=ridge, tilt=tilt)
+        error = gradient_error(family, problem, now.theta)
+        return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
+
+    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False))
+    end = lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
+    return Estimate(end.theta, end.scores, end.converged)
 
 
 def learn(root: Array, step: Array, before: Array, energy: Array, after: Array) -> Array:
