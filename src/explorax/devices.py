@@ -6,11 +6,14 @@ from pathlib import Path
 
 # A round is some fifty small kernels.  Started one by one they cost three times what they cost as one recorded graph.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION"
+# Timing which kernel is best picks another one now and then, whose last bits differ: a seed must mean the same results.
+SAME_KERNELS = "--xla_gpu_autotune_level=0"
 
 
 def prepare() -> None:
-    """Let a GPU, if there is one, run whole loops as graphs; to be called before JAX starts its backend."""
+    """Let a GPU, if there is one, run whole loops as graphs of fixed kernels; to be called before JAX starts."""
     flags = os.environ.get("XLA_FLAGS", "")
     gpu = Path("/dev/nvidiactl").exists() and os.environ.get("JAX_PLATFORMS", "") != "cpu"
-    if gpu and "command_buffer" not in flags and sys.platform == "linux":
-        os.environ["XLA_FLAGS"] = f"{flags} {GRAPHS}".strip()
+    if gpu and sys.platform == "linux":
+        more = [flag for flag in (GRAPHS, SAME_KERNELS) if flag.split("=")[0] not in flags]
+        os.environ["XLA_FLAGS"] = " ".join([flags, *more]).strip()

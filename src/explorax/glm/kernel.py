@@ -24,7 +24,7 @@ from explorax.glm.families import Family
 from explorax.glm.linalg import jitter
 from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
 
-MOST_STEPS = 50
+MOST_STEPS = 300
 LARGEST = 8192  # entries of the padded arms: beyond it registers run out
 SMALLEST_SIDE = 16  # of a matrix product
 
