@@ -255,16 +255,6 @@ def combine(results: Iterable[Result], order: Sequence[str]) -> Merged:
     return Merged(combined, warnings)
 
 
-def merge(parts: Path, path: Path, order: Sequence[str], metadata: Mapping[str, object] | None = None) -> Merged:
-    """Merge all parts in a directory into one file; its rows do not depend on the order in which parts were written."""
-    found = read_parts(parts)
-    merged = combine((result for stored in found.tasks.values() for result in stored.results), order)
-    if not merged.results:
-        raise InvalidArgument(f"{parts} holds no finished part: run the study first")
-    write(path, merged.results, metadata)
-    return Merged(merged.results, found.warnings + merged.warnings)
-
-
 def manifest(
     settings: Mapping[str, object],
     *,

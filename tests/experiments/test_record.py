@@ -126,10 +126,14 @@ def test_every_single_flipped_byte_is_noticed_or_harmless(tmp_path):
 
 def test_no_parts_yet(tmp_path):
     assert record.read_parts(tmp_path / "parts") == ({}, [])
-    with pytest.raises(InvalidArgument, match="holds no finished part"):
-        record.merge(tmp_path / "parts", tmp_path / "regret.parquet", ORDER)
     with pytest.raises(InvalidArgument, match=r"nowhere\.parquet cannot be used"):
         record.read(tmp_path / "nowhere.parquet")
+
+
+def combined(parts):
+    """All results in a directory of parts, as a finished run has them."""
+    stored = record.read_parts(parts).tasks.values()
+    return record.combine((one for each in stored for one in each.results), ORDER)
 
 
 def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
@@ -141,7 +145,8 @@ def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
             name = f"{piece.curve}-{piece.dim}-{piece.records.instances[0]}"
             record.write_part(parts / f"{name}.parquet", [piece], task=name)
             os.utime(parts / f"{name}.parquet", (index, index))
-        merged.append(record.merge(parts, tmp_path / "regret.parquet", ORDER))
+        merged.append(combined(parts))
+        record.write(tmp_path / "regret.parquet", merged[-1].results)
         tables.append(pq.read_table(tmp_path / "regret.parquet"))
     assert tables[0].equals(tables[1])
     rows = tables[0].to_pylist()
@@ -157,12 +162,12 @@ def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
 def test_merge_warns_of_damage_and_contradiction(tmp_path):
     record.write_part(tmp_path / "p/1.parquet", [result(first=0)], task="1")
     record.write_part(tmp_path / "p/2.parquet", [result(first=0)], task="2")
-    assert record.merge(tmp_path / "p", tmp_path / "regret.parquet", ORDER).warnings == []  # the same twice
+    assert combined(tmp_path / "p").warnings == []  # the same twice
     record.write_part(tmp_path / "p/3.parquet", [result(first=2, seed=9)], task="3")
     (tmp_path / "p/4.parquet").write_bytes(b"PAR1")
-    merged = record.merge(tmp_path / "p", tmp_path / "regret.parquet", ORDER)
-    assert "4.parquet is damaged" in merged.warnings[0]
-    assert "contradict" in merged.warnings[1]
+    merged = combined(tmp_path / "p")
+    assert "4.parquet is damaged" in record.read_parts(tmp_path / "p").warnings[0]
+    assert "contradict" in merged.warnings[0]
     (only,) = merged.results
     np.testing.assert_array_equal(only.records.instances, np.arange(5))
     np.testing.assert_array_equal(only.records.regret[:3], result().records.regret)

@@ -1,5 +1,7 @@
 """The fit against other people's fits, and on the histories that break naive ones."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -105,12 +107,12 @@ def test_lemma_1_with_the_averaged_hessian(family, seed):
     np.testing.assert_allclose(average @ (second - first), difference, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize(("dtype", "ridge"), [(t, r) for t, least in RESOLVED.items() for r in RIDGES if r >= least])
+@pytest.mark.parametrize(("dtype", "least"), RESOLVED.items())
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_hard_case_fails(family, dtype, ridge):
-    # A slice of `make stress`, which draws 100 000.
+def test_no_hard_case_fails(family, dtype, least):
+    # A slice of `make stress`, which draws 100 000.  Ridges share a compiled program.
     rng = np.random.default_rng(17)
-    for shape in SHAPES:
+    for shape, ridge in itertools.product(SHAPES, [ridge for ridge in RIDGES if ridge >= least]):
         found = solve(family, hard_cases(rng, family, 100, shape, np.dtype(dtype), ridge), ridge)
         assert np.all(np.isfinite(found.theta))
         assert np.all(found.converged)
@@ -208,7 +210,7 @@ def test_existence_never_contradicts_linear_programming():
     rng = np.random.default_rng(6)
     verdicts = {YES: 0, NO: 0, UNKNOWN: 0}
     for _ in range(300):
-        x = rng.normal(size=(rng.integers(6, 20), 3))
+        x = rng.normal(size=(rng.choice([6, 9, 13, 19]), 3))
         y = (rng.random(len(x)) < 1 / (1 + np.exp(-2 * x[:, 0]))).astype(float)
         verdict = int(fit("bernoulli", rows(x, y), ridge=1e-6).mle_exists)
         verdicts[verdict] += 1

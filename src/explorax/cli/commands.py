@@ -5,7 +5,6 @@ import importlib
 import sys
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,12 +27,10 @@ def reproduce_logistic(options: argparse.Namespace) -> int:
     """Run Figure 1, or a variation on it."""
     from explorax.experiments import logistic
 
-    names = ["dims", "rounds", "instances", "policies", "ridge", "seed", "checkpoints", "spacing", "tolerance"]
+    names = ["dims", "rounds", "instances", "policies", "ridge", "seed", "tolerance", "parameter_variance"]
+    names += ["checkpoints", "spacing"]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     study = (logistic.quick if options.quick else logistic.study)(**given)
-    if options.parameter_variance is not None:
-        settings = study.environment_settings | {"parameter_variance": options.parameter_variance}
-        study = replace(study, environment_settings=settings)
     return play(study, options.out or Path("results", "logistic-quick" if options.quick else "logistic"), options)
 
 

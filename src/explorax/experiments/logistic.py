@@ -14,7 +14,7 @@ Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, 
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from explorax.experiments.study import Curve, Study, curve
 from explorax.record import Result
@@ -35,14 +35,16 @@ def study(
     seed: int = 0,
     tolerance: float | None = 1e-3,
     arms: int = 100,
+    parameter_variance: float | Literal["printed"] | None = None,
     checkpoints: int = 100,
     spacing: str = "even",
 ) -> Study:
     """Figure 1, or a variation on it; `policies` are all four unless given, and may be others of the registry."""
+    variance = {} if parameter_variance is None else {"parameter_variance": parameter_variance}
     return Study(
         name="logistic",
         environment="logistic",
-        environment_settings={"arms": arms},
+        environment_settings={"arms": arms} | variance,
         dims=tuple(dims),
         rounds=rounds,
         instances=instances,

@@ -147,8 +147,7 @@ def fit(
             f"ridge=0 inside compiled code: whether the {family.name} estimate exists cannot be checked there, "
             "and early in a bandit run it never does: give ridge > 0, for example 1e-6"
         )
-    if tolerance is None:
-        tolerance = 4 * float(jnp.finfo(rows.features.dtype).eps) ** 0.5
+    tolerance = default_tolerance(rows.features.dtype) if tolerance is None else tolerance
     result = newton(family, rows, float(ridge), tilt, start, float(tolerance), max_steps)
     if ridge == 0 and is_known(result.theta) and not (result.converged and result.mle_exists == YES):
         raise errors.NoMaximumLikelihood(
@@ -156,6 +155,11 @@ def fit(
             "(too few or separated observations): give ridge > 0, for example 1e-6"
         )
     return result
+
+
+def default_tolerance(dtype: jnp.dtype) -> float:
+    """A step this small, in scores, leaves an error at the level of rounding."""
+    return 4 * float(jnp.finfo(dtype).eps) ** 0.5
 
 
 @partial(jax.jit, static_argnames=("family", "tolerance", "max_steps"))

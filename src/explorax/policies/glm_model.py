@@ -22,7 +22,7 @@ from explorax.checks import check_positive, is_known
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families, warm
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, check_fit_settings, hessian, newton, posed
+from explorax.glm.fit import MAX_STEPS, check_fit_settings, default_tolerance, hessian, newton, posed
 from explorax.glm.history import Grouped, Rows, check_room
 from explorax.glm.linalg import factorize
 from explorax.glm.warm import Warm
@@ -87,8 +87,8 @@ class Learner:
         """Record the reward and refit θ̄."""
         history = state.history.record(arm, x, reward)
         if state.warm is None or isinstance(history, Rows):
-            tolerance = 4 * float(jnp.finfo(x.dtype).eps) ** 0.5 if self.tolerance is None else self.tolerance
-            estimate = newton(self.family, history, state.ridge, None, state.theta_mle, tolerance, MAX_STEPS)
+            last_step = self.last_step(x.dtype)
+            estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
             return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
         tolerance = self.score_error(x.dtype)
         root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
@@ -101,6 +101,10 @@ class Learner:
         """The tolerance, or what the dtype can do."""
         return float(jnp.finfo(dtype).eps) ** (2 / 3) if self.tolerance is None else self.tolerance
 
+    def last_step(self, dtype: jnp.dtype) -> float:
+        """The size of a fit's last step, in scores."""
+        return default_tolerance(dtype) if self.tolerance is None else self.tolerance
+
     def scores(self, state: GLMState, arms: Array) -> Array:
         """x_iᵀθ̄ of each arm."""
         return arms @ state.theta_mle if state.warm is None else state.warm.scores
@@ -108,8 +112,8 @@ class Learner:
     def tilted(self, state: GLMState, arms: Array, tilt: Array) -> tuple[Array, Array]:
         """x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
         if state.warm is None or isinstance(state.history, Rows):
-            tolerance = 4 * float(jnp.finfo(tilt.dtype).eps) ** 0.5 if self.tolerance is None else self.tolerance
-            found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, tolerance, MAX_STEPS)
+            last_step = self.last_step(tilt.dtype)
+            found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
             return arms @ found.theta, found.converged
         tolerance = self.score_error(tilt.dtype)
         fitted = warm.descend(self.family, state.warm, state.history, state.theta_mle, tilt, state.ridge, tolerance)
