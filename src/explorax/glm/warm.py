@@ -135,14 +135,11 @@ def descend(
     def gradient(point: Point) -> Array:
         return columns @ (counts * safe(point.scores) - sums) - tilt + ridge * point.theta
 
-    def direction(root: Array, slope: Array) -> tuple[Array, Array, Array, Array]:
-        half = slope @ root
-        downhill = -(root @ half)
-        moves = downhill @ columns
-        return downhill, moves, largest(seen, moves), half @ half
-
     def cheap_step(point: Point, root: Array, slope: Array) -> Point:
-        downhill, moves, reach, energy = direction(root, slope)
+        half = slope @ root
+        downhill, energy = -(root @ half), half @ half
+        moves = downhill @ columns
+        reach = largest(seen, moves)
         length = kept_length(family, reach)
         error = reach * jnp.minimum(point.moved + family.self_concordance * reach, 1)
         return Point(
@@ -174,12 +171,10 @@ def descend(
         first = cheap_step(begin, warm.root, gradient(begin))
         most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
         point = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
-    finite = jnp.isfinite(jnp.sum(point.theta))
-    place = jnp.where(finite, point.theta, theta), jnp.where(finite, point.scores, warm.scores)
     return where_needed(
         ~point.converged,
         partial(newton_descent, family, tolerance),
-        (columns, counts, sums, tilt, ridge, *place),
+        (columns, counts, sums, tilt, ridge, (theta, warm.scores), (point.theta, point.scores)),
         Estimate(point.theta, point.scores, point.converged),
     )
 
@@ -192,12 +187,14 @@ def newton_descent(
     sums: Array,
     tilt: Array,
     ridge: Array,
-    theta: Array,
-    scores: Array,
+    safe: tuple[Array, Array],
+    near: tuple[Array, Array],
 ) -> Estimate:
-    """The tilted estimate by damped Newton steps."""
+    """The tilted estimate by damped Newton steps from a θ and its scores nearby, or if not finite from safe ones."""
     seen = counts > 0
-    eps = float(jnp.finfo(theta.dtype).eps)
+    eps = float(jnp.finfo(columns.dtype).eps)
+    finite = jnp.isfinite(jnp.sum(near[0]) + jnp.sum(jnp.where(seen, near[1], 0)))
+    theta, scores = (jnp.where(finite, found, known) for found, known in zip(near, safe, strict=True))
 
     def newton_step(now: Descent) -> Descent:
         residuals = counts * family.mean(jnp.where(seen, now.scores, 0)) - sums
