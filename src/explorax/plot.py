@@ -244,9 +244,11 @@ def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) 
     highest = ends[-1]
     leaves = float(np.interp(1.3 * second, highest.mean, highest.rounds))
     on_the_right = leaves < 0.5 * axes.get_xlim()[1]
+    # On its left, the curve runs below the text: it must end where the curve is a line of text lower.
+    beside = leaves if on_the_right else float(np.interp(1.1 * second, highest.mean, highest.rounds))
     axes.annotate(
         f"{_literal(highest.curve)}: {thousands(top)}" if on_the_right else f"{thousands(top)}",
-        (leaves, 1.3 * second),
+        (beside, 1.3 * second),
         xytext=(5 if on_the_right else -5, -2),
         textcoords="offset points",
         ha="left" if on_the_right else "right",
