@@ -10,9 +10,11 @@ largest ratio.  Both fit to scores that err by 1e-3, with ridge 1 and the inform
 """
 
 import argparse
+import atexit
 import importlib
 import multiprocessing
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -27,7 +29,8 @@ TOLERANCE = 1e-3
 
 def load(path: str) -> ModuleType:
     """The loop as a module that its own compiler's cache can find again, without a trace next to it."""
-    os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="native-loop-")
+    os.environ["NUMBA_CACHE_DIR"] = cache = tempfile.mkdtemp(prefix="native-loop-")
+    atexit.register(shutil.rmtree, cache, ignore_errors=True)
     sys.path.insert(0, str(Path(path).resolve().parent))
     return importlib.import_module(Path(path).stem)
 

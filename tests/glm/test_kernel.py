@@ -30,7 +30,7 @@ def problem(family, features, arms, seed=0, tilt=1.0):
     return history, kept._replace(root=root), jnp.asarray(push, jnp.float32)
 
 
-def run(family, history, kept, tilt, tolerance=TOLERANCE):
+def run(family, history, kept, tilt, interpret=True):
     zero = jnp.zeros_like(tilt)
     return kernel.descend(
         families.get(family),
@@ -43,8 +43,8 @@ def run(family, history, kept, tilt, tolerance=TOLERANCE):
         jnp.zeros(()),
         tilt,
         jnp.float32(RIDGE),
-        tolerance,
-        interpret=True,
+        TOLERANCE,
+        interpret=interpret,
     )
 
 
@@ -109,13 +109,40 @@ def test_numbers_that_are_none_move_nothing_and_do_not_converge():
     np.testing.assert_array_equal(end.scores, 0)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_lowers_for_a_gpu_where_there_is_none(family):
+    history, kept, tilt = problem(family, 20, 100)
+    batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), (history, kept, tilt))
+    lowered = jax.jit(jax.vmap(partial(run, family, interpret=False))).trace(*batch).lower(lowering_platforms=("cuda",))
+    assert "xla.gpu.triton" in lowered.as_text()
+
+
+def descend(history, kept, tilt):
+    zero = jnp.zeros_like(tilt)
+    return warm.descend(families.bernoulli, kept, history, zero, tilt, jnp.float32(RIDGE), TOLERANCE)
+
+
+def test_the_device_decides_not_the_default(monkeypatch):
+    """With a GPU as JAX's first choice, what is placed on a CPU takes plain steps there, and only there."""
+    given = problem("bernoulli", 6, 20)
+    plain = descend(*given)
+    monkeypatch.setattr(kernel, "suits", lambda columns: True)
+    traced = jax.jit(lambda *arrays: descend(*arrays)).trace(*given)
+    assert "xla.gpu.triton" not in traced.lower(lowering_platforms=("cpu",)).as_text()
+    assert "xla.gpu.triton" in traced.lower(lowering_platforms=("cuda",)).as_text()
+    np.testing.assert_array_equal(jax.jit(lambda *arrays: descend(*arrays))(*given).theta, plain.theta)
+
+
 def test_plain_steps_finish_what_the_kernel_leaves(monkeypatch):
     """With a kernel that may make but two steps, a descent still ends at the answer."""
     history, kept, tilt = problem("bernoulli", 6, 20, tilt=10.0)
     monkeypatch.setattr(kernel, "MOST_STEPS", 2)
-    monkeypatch.setattr(kernel, "suits", lambda columns: True)
-    monkeypatch.setattr(kernel, "descend", partial(kernel.descend, interpret=True))
-    found = warm.descend(families.bernoulli, kept, history, jnp.zeros_like(tilt), tilt, jnp.float32(RIDGE), TOLERANCE)
+    left = run("bernoulli", history, kept, tilt)
+    assert not left.converged
+    place = (jnp.zeros_like(tilt), kept.scores), (left.theta, left.scores)
+    found = warm.newton_descent(
+        families.bernoulli, TOLERANCE, kept.columns, *history[1:], tilt, jnp.float32(RIDGE), *place
+    )
     seen = np.asarray(history.counts) > 0
     expected = history.features @ exactly("bernoulli", history, tilt)
     assert found.converged

@@ -35,7 +35,7 @@ def padded(size: int) -> int:
 
 
 def suits(columns: Array) -> bool:
-    """Whether there is a GPU for it and the problem is small enough to stay in registers."""
+    """Whether there may be a GPU for it and the problem is small enough to stay in registers."""
     features, arms = columns.shape[-2:]
     small = padded(features + 1) * padded(arms) <= LARGEST
     return jax.default_backend() == "gpu" and columns.dtype == jnp.float32 and small

@@ -55,14 +55,6 @@ class Warm(NamedTuple):
     age: Array  # () rewards since then
 
 
-class Estimate(NamedTuple):
-    """An answer in both of its forms."""
-
-    theta: Array  # (d,)
-    scores: Array  # (K,) xᵀθ of every arm
-    converged: Array  # () bool
-
-
 def start(arms: Array, ridge: Array) -> Warm:
     """Nothing seen yet: θ = 0 and H = λI."""
     zeros = jnp.zeros_like(arms[:, 0])
@@ -91,7 +83,7 @@ def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -
 
 def refit(
     family: Family, warm: Warm, history: Grouped, theta: Array, ridge: Array, tolerance: float, root_error: float
-) -> tuple[Estimate, Warm]:
+) -> tuple[Descent, Warm]:
     """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most."""
     estimate = descend(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
     moved = largest(history.counts > 0, estimate.scores - warm.built)
@@ -122,7 +114,7 @@ class Point(NamedTuple):
 
 def descend(
     family: Family, warm: Warm, history: Grouped, theta: Array, tilt: Array, ridge: Array, tolerance: float
-) -> Estimate:
+) -> Descent:
     """The tilted estimate, from θ whose scores and curvature are in `warm`.
 
     Cheap steps first, a few, or the kernel where there is a GPU; then, only for those that need more, Newton steps.
@@ -160,22 +152,26 @@ def descend(
         return cheap_step(point, learn(point.root, point.step, point.gradient, point.energy, slope), slope)
 
     moved = family.self_concordance * largest(seen, warm.scores - warm.built)
-    zero = jnp.zeros_like(theta)
-    begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
-    point: Descent | Point
-    if kernel.suits(columns):
-        point = kernel.descend(
-            family, columns, warm.root, counts, sums, theta, warm.scores, moved, tilt, ridge, tolerance
-        )
-    else:
+
+    def cheap_steps() -> Descent:
+        zero = jnp.zeros_like(theta)
+        begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
         first = cheap_step(begin, warm.root, gradient(begin))
         most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
-        point = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
+        end = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
+        return Descent(end.theta, end.scores, end.steps, end.converged)
+
+    def all_steps() -> Descent:
+        numbers = theta, warm.scores, moved, tilt, ridge
+        return kernel.descend(family, columns, warm.root, counts, sums, *numbers, tolerance)
+
+    # By the device that it is compiled for, which need not be JAX's first choice.
+    near = lax.platform_dependent(cuda=all_steps, default=cheap_steps) if kernel.suits(columns) else cheap_steps()
     return where_needed(
-        ~point.converged,
+        ~near.converged,
         partial(newton_descent, family, tolerance),
-        (columns, counts, sums, tilt, ridge, (theta, warm.scores), (point.theta, point.scores)),
-        Estimate(point.theta, point.scores, point.converged),
+        (columns, counts, sums, tilt, ridge, (theta, warm.scores), (near.theta, near.scores)),
+        near,
     )
 
 
@@ -189,7 +185,7 @@ def newton_descent(
     ridge: Array,
     safe: tuple[Array, Array],
     near: tuple[Array, Array],
-) -> Estimate:
+) -> Descent:
     """The tilted estimate by damped Newton steps from a θ and its scores nearby, or if not finite from safe ones."""
     seen = counts > 0
     eps = float(jnp.finfo(columns.dtype).eps)
@@ -220,8 +216,7 @@ def newton_descent(
         return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
 
     begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False))
-    end = lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
-    return Estimate(end.theta, end.scores, end.converged)
+    return lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
 
 
 def learn(root: Array, step: Array, before: Array, energy: Array, after: Array) -> Array:
