@@ -18,7 +18,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from explorax import theory
-from explorax.checks import check_positive, is_known
+from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families, warm
 from explorax.glm.families import Family
@@ -185,10 +185,9 @@ class GLMModel:
         for name in ("noise_std", "min_slope", "max_slope"):
             if (value := getattr(self, name)) is not None:
                 check_positive(name, value)
-        if isinstance(self.capacity, bool) or not isinstance(self.capacity, int) or self.capacity < 1:
-            raise InvalidArgument(f"capacity={self.capacity!r} must be a whole number of at least 1")
-        if self.features is not None and not (isinstance(self.features, int) and self.features >= 1):
-            raise InvalidArgument(f"features={self.features!r} must be a whole number of at least 1")
+        check_whole("capacity", self.capacity, 1)
+        if self.features is not None:
+            check_whole("features", self.features, 1)
         if self.when_full not in ("error", "forget"):
             raise UnknownName("when_full", self.when_full, ("error", "forget"))
         if self.explore == "theory":
