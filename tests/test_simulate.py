@@ -117,7 +117,7 @@ def compiled(arm_of):
     def act(key, state, arms, t):
         return Action(jnp.asarray(arm_of(t)), jnp.zeros(ARMS), jnp.asarray(False), jnp.asarray(True))
 
-    return Policy(lambda arms: jnp.zeros(()), act, lambda state, arm, x, reward: state + reward)
+    return Policy(lambda arms, key: jnp.zeros(()), act, lambda state, arm, x, reward: state + reward)
 
 
 @pytest.mark.parametrize("world", [WORLD, CHANGING], ids=["fixed", "changing"])
@@ -292,7 +292,10 @@ def test_bad_input_is_named(changes, words):
 
 
 def test_means_that_are_not_finite_are_refused():
-    broken = WORLD._replace(means=lambda instance, arms: jnp.full(ARMS, jnp.nan))
+    def offer(key, instance, t):
+        return WORLD.offer(key, instance, t)._replace(means=jnp.full(ARMS, jnp.nan))
+
+    broken = WORLD._replace(offer=offer)
     with pytest.raises(InvalidArgument, match="not finite: scale down"):
         simulate(always(0), broken, rounds=3, instances=1)
 

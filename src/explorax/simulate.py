@@ -31,7 +31,7 @@ import numpy as np
 from jax import Array, lax
 
 from explorax.checks import check_whole
-from explorax.environments.base import Environment
+from explorax.environments.base import Environment, Offer
 from explorax.errors import HistoryFull, InvalidArgument, UnknownName
 from explorax.glm.history import Rows
 from explorax.policies.base import Policy, State
@@ -40,7 +40,7 @@ from explorax.record import Records, concatenate
 BLOCK = 50  # instances in lockstep on a CPU
 CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on a CPU and on other devices
 FNV_OFFSET, FNV_PRIME = 2166136261, 16777619  # the hash of the arms pulled: 32-bit FNV-1a over their indices
-DRAW, ARMS, REWARD, POLICY = range(4)  # what an instance needs keys for
+DRAW, ARMS, REWARD, POLICY, INIT = range(5)  # what an instance needs keys for
 
 Progress = Callable[[int], None]
 
@@ -110,8 +110,7 @@ def simulate(
         raise InvalidArgument(
             f"policy={policy!r} is neither a Policy nor a callable make(arms, rng): see explorax.make"
         )
-    arms, means, reward = (jax.jit(function) for function in environment[-3:])
-    compiled = environment._replace(arms=arms, means=means, reward=reward)
+    compiled = environment._replace(offer=jax.jit(environment.offer), reward=jax.jit(environment.reward))
     numbers = range(first, first + instances)
     return concatenate([simulate_plainly(policy, compiled, schedule, i, seed) for i in numbers])
 
@@ -134,12 +133,18 @@ def simulate_together(jobs: Sequence[Job], schedule: Schedule, instances: range,
 
 def share_program(one: Job, other: Job) -> bool:
     """Whether two jobs differ in numbers only, and so can be one batch."""
-    return program_of(one) == program_of(other)
+    apart = one.environment is not other.environment
+    return program_of(one) == program_of(other) and not (apart and has_shared_parts(one.environment))
 
 
 def program_of(job: Job) -> tuple[Callable[..., Any], ...]:
     """The functions that get compiled."""
-    return (*job.policy[1:], *job.environment[-3:])
+    return job.policy.act, job.policy.update, job.environment.offer, job.environment.reward
+
+
+def has_shared_parts(environment: Environment) -> bool:
+    """Whether its instances have something in common that is there only once."""
+    return environment.axes != 0
 
 
 def blocks(instances: range) -> Iterator[range]:
@@ -156,17 +161,18 @@ def select(records: Records, instances: range) -> Records:
 
 def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
     """All jobs on all of these instances, as one batch."""
-    drawn = [instance_keys(seed, instances, DRAW) for _ in jobs]
-    worlds = [jax.vmap(job.environment.draw)(keys) for job, keys in zip(jobs, drawn, strict=True)]
-    states = [start(job, world, len(instances)) for job, world in zip(jobs, worlds, strict=True)]
-    keys = [Keys(*(instance_keys(seed, instances, use) for use in (ARMS, REWARD, POLICY))) for _ in jobs]
+    key = join([Keys(*(instance_keys(seed, instances, use) for use in (ARMS, REWARD, POLICY))) for _ in jobs], 0)
+    axes = jobs[0].environment.axes
+    worlds = [draw(job.environment, instances, seed) for job in jobs]
+    world = join(worlds, axes)
+    states = [start(job, its_world, instances, seed) for job, its_world in zip(jobs, worlds, strict=True)]
     check_capacity(states[0], schedule.rounds)
-    world, state, key = (jax.tree.map(lambda *parts: jnp.concatenate(parts), *all_) for all_ in (worlds, states, keys))
+    state = join(states, 0)
 
     target = schedule.chunk or (CHUNK if jax.default_backend() == "cpu" else CHUNK_ELSEWHERE)
     chunks = -(-schedule.rounds // target)
     length = -(-schedule.rounds // chunks)  # the last chunk may play a few rounds too many; they are not recorded
-    advance = compiled_chunk(*program_of(jobs[0]), length)
+    advance = compiled_chunk(*program_of(jobs[0]), axes, length)
     digest = jnp.full(len(jobs) * len(instances), FNV_OFFSET, jnp.uint32)
     tally = Tally(len(digest), schedule)
     for number in range(chunks):
@@ -184,36 +190,51 @@ def instance_keys(seed: int, instances: range, use: int) -> Array:
     return jax.vmap(lambda i: jax.random.fold_in(base, i))(jnp.arange(instances.start, instances.stop))
 
 
-def start(job: Job, world: Any, count: int) -> State:
+def draw(environment: Environment, instances: range, seed: int) -> Any:
+    """The problems of all instances."""
+    keys, numbers = instance_keys(seed, instances, DRAW), jnp.arange(instances.start, instances.stop)
+    return jax.vmap(environment.draw, out_axes=environment.axes)(keys, numbers)
+
+
+def start(job: Job, world: Any, instances: range, seed: int) -> State:
     """The policy's state on each instance before the first round."""
+    keys = instance_keys(seed, instances, INIT)
     if job.environment.arms_change:
-        state = job.policy.init(job.environment.features)
-        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *jnp.shape(leaf))), state)
-    return jax.vmap(job.policy.init)(jax.vmap(job.environment.arms, (None, 0, None))(jax.random.key(0), world, 0))
+        return jax.vmap(lambda key: job.policy.init(job.environment.features, key))(keys)
+    offer = jax.vmap(job.environment.offer, (None, job.environment.axes, None))(jax.random.key(0), world, 0)
+    return jax.vmap(job.policy.init)(offer.arms, keys)
+
+
+def join(batches: Sequence[Any], axes: Any) -> Any:
+    """Several batches as one; of what a batch's members share, that of the first."""
+
+    def one(axis: int | None, *parts: Any) -> Any:
+        return parts[0] if axis is None else jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
+
+    return jax.tree.map(one, axes, *batches, is_leaf=lambda axis: axis is None)
 
 
 @lru_cache(maxsize=64)
 def compiled_chunk(
     act: Callable[..., Any],
     update: Callable[..., Any],
-    arms_of: Callable[..., Array],
-    means_of: Callable[..., Array],
+    offer_of: Callable[..., Offer],
     reward_of: Callable[..., Array],
+    axes: Any,
     length: int,
 ) -> Callable[..., tuple[State, Array, tuple[Array, Array, Array]]]:
     """The function that plays `length` rounds on a batch of instances."""
 
     def one_round(state: State, digest: Array, world: Any, key: Keys, t: Array, rounds: Array) -> Any:
-        arms = arms_of(key.arms, world, t)
-        action = act(key.policy, state, arms, t)
-        reward = reward_of(key.reward, world, arms, action.arm)
-        means = means_of(world, arms)
-        state = update(state, action.arm, arms[action.arm], reward)
+        offer = offer_of(key.arms, world, t)
+        action = act(key.policy, state, offer.arms, t)
+        reward = reward_of(key.reward, offer, action.arm)
+        state = update(state, action.arm, offer.arms[action.arm], reward)
         more = (digest ^ action.arm.astype(jnp.uint32)) * jnp.uint32(FNV_PRIME)
         digest = jnp.where(t < rounds, more, digest)
-        return state, digest, (jnp.max(means) - means[action.arm], reward, ~action.converged)
+        return state, digest, (jnp.max(offer.means) - offer.means[action.arm], reward, ~action.converged)
 
-    lockstep = jax.vmap(one_round, (0, 0, 0, 0, None, None))
+    lockstep = jax.vmap(one_round, (0, 0, axes, 0, None, None))
 
     @jax.jit
     def chunk(state: State, digest: Array, world: Any, key: Keys, begin: Array, rounds: Array) -> Any:
@@ -279,22 +300,22 @@ def simulate_plainly(
 ) -> Records:
     """A policy in plain Python on one instance."""
     instances = range(instance, instance + 1)
-    world = environment.draw(instance_keys(seed, instances, DRAW)[0])
+    world = environment.draw(instance_keys(seed, instances, DRAW)[0], instance)
     keys = Keys(*(instance_keys(seed, instances, use)[0] for use in (ARMS, REWARD, POLICY)))
-    arms = np.asarray(environment.arms(keys.arms, world, 0))
-    means = np.asarray(environment.means(world, arms))
-    policy = make(environment.features if environment.arms_change else arms, np.random.default_rng([seed, instance]))
+    offer = environment.offer(keys.arms, world, 0)
+    start = environment.features if environment.arms_change else np.asarray(offer.arms)
+    policy = make(start, np.random.default_rng([seed, instance]))
     tally, digest = Tally(1, schedule), FNV_OFFSET
     for t in range(schedule.rounds):
         if environment.arms_change:
-            arms = np.asarray(environment.arms(keys.arms, world, t))
-            means = np.asarray(environment.means(world, arms))
+            offer = environment.offer(keys.arms, world, t)
+        arms, means = np.asarray(offer.arms), np.asarray(offer.means)
         arm = policy.act(arms, t)
         if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
             raise InvalidArgument(
                 f"act returned {arm!r} in round {t}: it must return the index of one of {len(arms)} arms"
             )
-        reward = float(environment.reward(jax.random.fold_in(keys.reward, t), world, arms, int(arm)))
+        reward = float(environment.reward(jax.random.fold_in(keys.reward, t), offer, int(arm)))
         policy.update(int(arm), arms[arm], reward)
         digest = (digest ^ int(arm)) * FNV_PRIME % 2**32
         tally.add(np.array([[means.max() - means[arm]]]), np.array([[reward]]), np.array([[False]]))

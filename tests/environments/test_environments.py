@@ -76,10 +76,10 @@ def test_variance_of_a_score(given, expected):
 
 def rewards(environment, count=5000, arm=2):
     instance = environment.draw(KEY)
-    arms = environment.arms(KEY, instance, 0)
+    offer = environment.offer(KEY, instance, 0)
     keys = jax.random.split(jax.random.key(9), count)
-    drawn = jax.vmap(environment.reward, (0, None, None, None))(keys, instance, arms, arm)
-    return np.asarray(drawn, float), float(np.asarray(arms, float)[arm] @ np.asarray(instance.theta, float))
+    drawn = jax.vmap(environment.reward, (0, None, None))(keys, offer, arm)
+    return np.asarray(drawn, float), float(np.asarray(offer.arms, float)[arm] @ np.asarray(instance.theta, float))
 
 
 both_kinds = pytest.mark.parametrize("arms_change", [False, True], ids=["fixed", "changing"])
@@ -122,10 +122,11 @@ def test_means_are_those_of_the_family(name, arms_change):
     environment = small(name, arms_change)
     assert environment[:3] == (name, 3, arms_change)
     instance = environment.draw(KEY)
-    arms = environment.arms(KEY, instance, 5)
-    assert arms.shape == (8, 3)
-    expected = MEANS[name](np.asarray(arms, float) @ np.asarray(instance.theta, float))
-    np.testing.assert_allclose(environment.means(instance, arms), expected, rtol=1e-5, atol=1e-6)
+    offer = environment.offer(KEY, instance, 5)
+    assert offer.arms.shape == (8, 3)
+    scores = np.asarray(offer.arms, float) @ np.asarray(instance.theta, float)
+    np.testing.assert_allclose(offer.scores, scores, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(offer.means, MEANS[name](scores), rtol=1e-5, atol=1e-6)
 
 
 def test_defaults_are_the_papers():
@@ -138,14 +139,14 @@ def test_fixed_arms_stay_and_changing_ones_change():
     fixed, changing = small("logistic"), small("logistic", True)
     instance = fixed.draw(KEY)
     for t in range(3):
-        assert fixed.arms(jax.random.key(t), instance, t) is instance.arms
+        assert fixed.offer(jax.random.key(t), instance, t).arms is instance.arms
     other = changing.draw(KEY)
     assert_same_bits(other.theta, instance.theta)
     # One key serves all rounds, and another key gives other arms.
-    rounds = jax.vmap(changing.arms, (None, None, 0))(KEY, other, jnp.arange(500))
-    assert_same_bits(rounds[3], changing.arms(KEY, other, 3))
+    rounds = jax.vmap(changing.offer, (None, None, 0))(KEY, other, jnp.arange(500)).arms
+    assert_same_bits(rounds[3], changing.offer(KEY, other, 3).arms)
     assert len(np.unique(np.asarray(rounds)[:, 0, 0])) > 490
-    assert not np.any(rounds[3] == changing.arms(jax.random.key(8), other, 3))
+    assert not np.any(rounds[3] == changing.offer(jax.random.key(8), other, 3).arms)
     assert stats.kstest(np.ravel(rounds), stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
 
 
@@ -162,9 +163,8 @@ def test_what_is_given_replaces_only_itself():
         instance = both.draw(jax.random.key(seed))
         np.testing.assert_allclose(instance.means, special.expit(ARMS @ THETA), rtol=1e-12)
     changing = poisson(theta=THETA, arms=6, arms_change=True)
-    instance = changing.draw(KEY)
-    arms = changing.arms(KEY, instance, 0)
-    np.testing.assert_allclose(changing.means(instance, arms), np.exp(np.asarray(arms) @ THETA), rtol=1e-12)
+    offer = changing.offer(KEY, changing.draw(KEY), 0)
+    np.testing.assert_allclose(offer.means, np.exp(np.asarray(offer.arms) @ THETA), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "arms_change"), [("logistic", False), ("gaussian", True)])
@@ -176,9 +176,9 @@ def test_dtype_is_float32_unless_arrays_say_otherwise(name, arms_change):
     ):
         environment = make(name, arms_change=arms_change, **given)
         instance = environment.draw(KEY)
-        arms = environment.arms(KEY, instance, 0)
-        found = (*jax.tree.leaves(instance), arms, environment.means(instance, arms))
-        assert {leaf.dtype for leaf in (*found, environment.reward(KEY, instance, arms, 0))} == {np.dtype(dtype)}
+        offer = environment.offer(KEY, instance, 0)
+        found = (*jax.tree.leaves(instance), *offer, environment.reward(KEY, offer, 0))
+        assert {leaf.dtype for leaf in found} == {np.dtype(dtype)}
     assert logistic(fixed_arms=np.float32(ARMS), theta=THETA).draw(KEY).means.dtype == np.float64
 
 
@@ -201,9 +201,8 @@ def test_a_compiled_loop_over_a_batch_sees_what_plain_calls_see(name, arms_chang
     environment = small(name, arms_change)
 
     def play(key, t, instance):
-        arms = environment.arms(key, instance, t)
-        arm = t % 8
-        return environment.reward(jax.random.fold_in(key, t), instance, arms, arm), environment.means(instance, arms)
+        offer = environment.offer(key, instance, t)
+        return environment.reward(jax.random.fold_in(key, t), offer, t % 8), offer.means
 
     def rounds(key):
         instance = environment.draw(key)
@@ -234,9 +233,10 @@ def largest_result(jaxpr):
 def test_a_reward_costs_the_same_however_many_arms(name, arms_change):
     environment = make(name, features=3, arms=997, arms_change=arms_change)
     instance = jax.eval_shape(environment.draw, KEY)
-    arms = jax.eval_shape(environment.arms, KEY, instance, 0)
-    assert largest_result(jax.make_jaxpr(environment.reward)(KEY, instance, arms, 5).jaxpr) < 100
-    assert largest_result(jax.make_jaxpr(environment.means)(instance, arms).jaxpr) == (0 if not arms_change else 2991)
+    offer = jax.eval_shape(environment.offer, KEY, instance, 0)
+    assert largest_result(jax.make_jaxpr(environment.reward)(KEY, offer, 5).jaxpr) < 100
+    if not arms_change:
+        assert largest_result(jax.make_jaxpr(environment.offer)(KEY, instance, 0).jaxpr) == 0
 
 
 def test_environments_can_be_built_in_compiled_code():
@@ -331,17 +331,13 @@ def test_means_that_overflow_are_refused_and_tiny_ones_are_not():
 def test_bad_arguments_of_the_functions():
     environment = small("logistic")
     instance = environment.draw(KEY)
-    batch = jax.tree.map(lambda leaf: leaf[None], instance)
+    offer = environment.offer(KEY, instance, 0)
     with pytest.raises(InvalidArgument, match="arm=8 must be at least 0 and below 8"):
-        environment.reward(KEY, instance, instance.arms, 8)
+        environment.reward(KEY, offer, 8)
     with pytest.raises(InvalidArgument, match="t=-1 must be at least 0"):
-        environment.arms(KEY, instance, -1)
-    with pytest.raises(InvalidShape, match=r"where \(K, 3\) is needed"):
-        environment.means(instance, ARMS[:, :2])
-    for other in (ARMS, -instance.arms):
-        with pytest.raises(InvalidArgument, match="arms are not those of the instance"):
-            environment.means(instance, other)
+        environment.offer(KEY, instance, -1)
+    batch, offers = (jax.tree.map(lambda leaf: leaf[None], one) for one in (instance, offer))
     with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
-        environment.reward(KEY, batch, batch.arms, 0)
+        environment.reward(KEY, offers, 0)
     with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
-        environment.arms(KEY, batch, 0)
+        environment.offer(KEY, batch, 0)

@@ -98,7 +98,7 @@ def regrets(policy, environment, keys, rounds):
         def play(state, t):
             act_key, reward_key = jax.random.split(jax.random.fold_in(play_key, t))
             arm = policy.act(act_key, state, instance.arms, t).arm
-            reward = environment.reward(reward_key, instance, instance.arms, arm)
+            reward = environment.reward(reward_key, environment.offer(reward_key, instance, 0), arm)
             return policy.update(state, arm, instance.arms[arm], reward), instance.means.max() - instance.means[arm]
 
         return instance, jax.lax.scan(play, policy.init(instance.arms), jnp.arange(rounds))[1].sum()

@@ -2,8 +2,8 @@
 
 environment = explorax.environments.logistic(features=5)          # or make("logistic", features=5)
 instance = environment.draw(key)
-arms = environment.arms(key, instance, t)
-reward = environment.reward(key, instance, arms, arm)
+offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
+reward = environment.reward(key, offer, arm)
 """
 
 from collections.abc import Callable

@@ -1,13 +1,13 @@
-"""What a policy plays against: an environment is four pure functions.
+"""What a policy plays against: an environment is three pure functions.
 
-    draw(key)                            -> instance    one random problem, a pytree of arrays
-    arms(key, instance, t)               -> (K, d)      the arms on offer in round t, the same in every round if fixed
-    means(instance, arms)                -> (K,)        their expected rewards
-    reward(key, instance, arms, arm)     -> ()          one reward of the arm that was pulled
+    draw(key, number)            -> instance    one random problem, a pytree of arrays; `number` is its place in the run
+    offer(key, instance, t)      -> Offer       the arms on offer in round t, the same in every round if fixed
+    reward(key, offer, arm)      -> ()          one reward of the arm that was pulled
 
-Randomness is an argument, so a key always gives the same instance, alone or in a batch of any size.  All four can be
+Randomness is an argument, so a key always gives the same instance, alone or in a batch of any size.  All three can be
 used inside `jit`, `vmap` over instances and `lax.scan` over rounds.  Arms that change depend on the key *and* on t: one
-key is enough for all rounds of an instance.
+key is enough for all rounds of an instance.  What all instances have in common, such as a large data set, is part of
+each instance and yet there only once: `axes` says to `vmap` what is shared.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,21 @@ from jax import Array
 Instance = Any  # a pytree of arrays; each environment has its own
 
 
+class Offer(NamedTuple):
+    """The arms of one round."""
+
+    arms: Array  # (K, d) their features: all that a policy sees
+    means: Array  # (K,) their expected rewards
+    scores: Array  # (K,) natural parameters of the laws of their rewards
+
+
 class Environment(NamedTuple):
-    """`draw`, `arms`, `means` and `reward`; see the module's docstring."""
+    """`draw`, `offer` and `reward`; see the module's docstring."""
 
     name: str
     features: int  # d
     arms_change: bool  # whether the arms on offer differ from round to round
-    draw: Callable[[Array], Instance]
-    arms: Callable[..., Array]
-    means: Callable[..., Array]
+    draw: Callable[..., Instance]
+    offer: Callable[..., Offer]
     reward: Callable[..., Array]
+    axes: Any = 0  # of an instance, as `jax.vmap` takes them: None for what all instances share

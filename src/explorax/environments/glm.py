@@ -24,7 +24,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from explorax.checks import as_floats, check_count, check_positive, is_known
-from explorax.environments.base import Environment
+from explorax.environments.base import Environment, Offer
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
 from explorax.glm.families import Family
 
@@ -93,12 +93,12 @@ def environment(
     given = [array.dtype for array in (given_arms, given_theta) if array is not None]
     dtype = jnp.result_type(*given) if given else jnp.dtype(jnp.float32)
 
-    def draw(key: Array) -> Instance:
+    def draw(key: Array, number: ArrayLike = 0) -> Instance:
         shape = (count, size, padded_to or size)
         return draw_instance(key, std, given_arms, given_theta, family, shape, dtype, arms_change)
 
-    rules = changing_arms(family, noise_std, count, size, dtype) if arms_change else fixed_arms_of(family, noise_std)
-    return Environment(name, size, arms_change, draw, *rules)
+    offer = changing_arms(family, count, size, dtype) if arms_change else fixed_offer
+    return Environment(name, size, arms_change, draw, offer, reward_of(family, noise_std))
 
 
 @partial(jax.jit, static_argnames=("family", "shape", "dtype", "arms_change"))
@@ -127,51 +127,39 @@ def draw_instance(
     return Instance(jnp.pad(parameter, zeros), jnp.pad(matrix, ((0, 0), zeros)), scores, family.mean(scores))
 
 
-@cache
-def fixed_arms_of(family: Family, noise_std: float) -> tuple[Callable[..., Array], ...]:
-    """`arms`, `means` and `reward` where arms are fixed; the same functions for all environments of a family."""
-
-    def arms(key: Array, instance: Instance, t: ArrayLike) -> Array:
-        check_count("t", t, "the count of rounds before this one")
-        check_single(instance)
-        assert instance.arms is not None
-        return instance.arms
-
-    def means(instance: Instance, arms: Array) -> Array:
-        check_arms(instance, arms)
-        assert instance.means is not None
-        return instance.means
-
-    def reward(key: Array, instance: Instance, arms: Array, arm: ArrayLike) -> Array:
-        check_arms(instance, arms)
-        check_count("arm", arm, "the index of the arm that was pulled", np.shape(arms)[0])
-        assert instance.scores is not None
-        return family.sample(key, instance.scores[arm], noise_std)
-
-    return arms, means, reward
+def fixed_offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
+    """The arms of an instance whose arms are fixed."""
+    check_round(instance, t)
+    assert instance.arms is not None
+    assert instance.means is not None
+    assert instance.scores is not None
+    return Offer(instance.arms, instance.means, instance.scores)
 
 
 @cache
-def changing_arms(
-    family: Family, noise_std: float, count: int, size: int, dtype: jnp.dtype
-) -> tuple[Callable[..., Array], ...]:
-    """`arms`, `means` and `reward` where arms are drawn afresh in every round."""
+def changing_arms(family: Family, count: int, size: int, dtype: jnp.dtype) -> Callable[..., Offer]:
+    """`offer` where arms are drawn afresh in every round; the same function for all environments of a kind."""
 
-    def arms(key: Array, instance: Instance, t: ArrayLike) -> Array:
-        check_count("t", t, "the count of rounds before this one")
-        check_single(instance)
-        return uniform_arms(jax.random.fold_in(key, t), count, size, dtype)
+    def offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
+        check_round(instance, t)
+        arms = uniform_arms(jax.random.fold_in(key, t), count, size, dtype)
+        scores = products(arms, instance.theta)
+        return Offer(arms, family.mean(scores), scores)
 
-    def means(instance: Instance, arms: Array) -> Array:
-        check_arms(instance, arms)
-        return family.mean(products(arms, instance.theta))
+    return offer
 
-    def reward(key: Array, instance: Instance, arms: Array, arm: ArrayLike) -> Array:
-        check_arms(instance, arms)
-        check_count("arm", arm, "the index of the arm that was pulled", np.shape(arms)[0])
-        return family.sample(key, products(jnp.asarray(arms)[arm], instance.theta), noise_std)
 
-    return arms, means, reward
+@cache
+def reward_of(family: Family, noise_std: float = 1.0) -> Callable[..., Array]:
+    """`reward` where rewards are of this family; the same function for all environments of a kind."""
+
+    def reward(key: Array, offer: Offer, arm: ArrayLike) -> Array:
+        if np.ndim(offer.scores) != 1:
+            raise InvalidShape(f"the offer has {np.shape(offer.scores)} arms: use jax.vmap for a batch of offers")
+        check_count("arm", arm, "the index of the arm that was pulled", np.shape(offer.scores)[0])
+        return family.sample(key, offer.scores[arm], noise_std)
+
+    return reward
 
 
 def uniform_arms(key: Array, count: int, size: int, dtype: jnp.dtype) -> Array:
@@ -255,21 +243,8 @@ def check_means(family: Family, features: int, std: float, given_arms: Array | N
         )
 
 
-def check_single(instance: Instance) -> None:
-    """Raise for a batch of instances."""
+def check_round(instance: Instance, t: ArrayLike) -> None:
+    """Raise for a batch of instances, and for a t that is no count of rounds."""
+    check_count("t", t, "the count of rounds before this one")
     if np.ndim(instance.theta) != 1:
         raise InvalidShape(f"theta has shape {np.shape(instance.theta)}: use jax.vmap for a batch of instances")
-
-
-def check_arms(instance: Instance, arms: Array) -> None:
-    """Raise unless these arms can be on offer in the instance."""
-    check_single(instance)
-    size = np.shape(instance.theta)[0]
-    if np.ndim(arms) != 2 or 0 in np.shape(arms) or np.shape(arms)[1] != size:
-        raise InvalidShape(f"arms have shape {np.shape(arms)} where (K, {size}) is needed: a row for each arm on offer")
-    if instance.arms is None or arms is instance.arms:
-        return
-    if np.shape(arms) != np.shape(instance.arms) or (
-        is_known(arms, instance.arms) and not np.array_equal(arms, instance.arms)
-    ):
-        raise InvalidArgument("arms are not those of the instance, which are fixed: pass instance.arms")

@@ -1,11 +1,12 @@
 """The one abstraction: a policy is three pure functions.
 
-    init(arms)                     -> state    `arms` is the (K, d) matrix of fixed arms, or the number d of
-                                               features when arms change from round to round
+    init(arms, key)                -> state    `arms` is the (K, d) matrix of fixed arms, or the number d of
+                                               features when arms change from round to round; `key` may be left out
     act(key, state, arms, t)       -> Action   reads the state, never changes it; `t` counts decisions from 0
     update(state, arm, x, reward)  -> state    the only write; `x` is the row of the arm that was pulled
 
-Randomness is an argument (`key`), and so is time: rewards may come late, in any order, and forced exploration still
+Randomness is an argument (`key`; where it is a network's first weights or noise in its training, that of `init`), and
+so is time: rewards may come late, in any order, and forced exploration still
 ends after its τ decisions.  States are arrays of fixed shape, so the same functions run one decision in production,
 a `lax.scan` over a million rounds, or a `vmap` over a thousand instances.  Ties go to the arm of lowest index.
 """
@@ -59,7 +60,7 @@ class Program(NamedTuple):
 
 def checked(
     *,
-    init: Callable[[Array | int], State],
+    init: Callable[[Array | int, Array], State],
     act: Callable[[Array, State, Array, Array], Action],
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
@@ -74,19 +75,22 @@ def checked(
     return Policy(checked_init(init), program.act, program.update)
 
 
-def checked_init(init: Callable[[Array | int], State]) -> Callable[[ArrayLike], State]:
-    """`init` with its argument checked first."""
+def checked_init(init: Callable[[Array | int, Array], State]) -> Callable[..., State]:
+    """`init` with its arguments checked first; without a key it gets that of seed 0."""
 
     @jax.default_matmul_precision("highest")  # GPUs would otherwise round float32 products to 10 bits
-    def exact(arms: Array | int) -> State:
-        return init(arms)
+    def exact(arms: Array | int, key: Array) -> State:
+        return init(arms, key)
 
-    def checking(arms: ArrayLike) -> State:
+    def checking(arms: ArrayLike, key: Array | None = None) -> State:
+        key = jax.random.key(0) if key is None else key
+        if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
+            raise InvalidArgument(f"key={key!r} must be a single key, as jax.random.key(seed) makes it")
         if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
             if arms < 1:
                 raise InvalidArgument(f"features={arms} must be at least 1")
-            return exact(int(arms))
-        return exact(check_arms(arms, Expected(None, None, None)))
+            return exact(int(arms), key)
+        return exact(check_arms(arms, Expected(None, None, None)), key)
 
     return checking
 

@@ -263,7 +263,7 @@ class GLMModel:
     ) -> Policy:
         """The policy that maximizes the scores of a rule, with the strength that its arms (or their size) ask for."""
         act, update = program(rule, Learner(self.glm, self.tolerance, root_error))
-        return Policy(checked_init(lambda arms: self.init(arms, strength(arms), whitens)), act, update)
+        return Policy(checked_init(lambda arms, key: self.init(arms, strength(arms), whitens)), act, update)
 
 
 def score(state: GLMState, arms: Array, theta: Array) -> Array:

@@ -82,7 +82,7 @@ class LinearModel:
             return self.delta
         return 1 / max(self.horizon or 1, 2)
 
-    def init(self, arms: Array | int) -> LinearState:
+    def init(self, arms: Array | int, key: Array) -> LinearState:
         """Nothing seen yet."""
         size, dtype = (arms, jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
         return LinearState(Moments.of(size, dtype), exploration.plan(self.explore, arms))

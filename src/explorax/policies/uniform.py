@@ -22,7 +22,7 @@ class UniformState(NamedTuple):
 def uniform() -> Policy:
     """Build the uniform policy."""
 
-    def init(arms: Array | int) -> UniformState:
+    def init(arms: Array | int, key: Array) -> UniformState:
         return UniformState(jnp.zeros((), int))
 
     def act(key: Array, state: UniformState, arms: Array, t: Array) -> Action:
