@@ -39,12 +39,13 @@ class Watcher:
             last = records.regret[:, -1]
             error = last.std(ddof=1) / len(last) ** 0.5
             print(
-                f"{time.perf_counter() - BEGAN:6.1f} s  d = {task.dim:2d}  {curve.label:20s} regret {last.mean():8.1f} "
+                f"{time.perf_counter() - BEGAN:6.1f} s  {task.panel.label:6s}  {curve.label:20s} "
+                f"regret {last.mean():8.1f} "
                 f"+- {error:6.1f}  unconverged {records.unconverged.sum()}",
                 flush=True,
             )
             for name, values in records._asdict().items():
-                self.arrays[f"{task.dim}/{curve.label}/{name}"] = values
+                self.arrays[f"{task.panel.label}/{curve.label}/{name}"] = values
 
 
 def main() -> None:
@@ -68,7 +69,7 @@ def main() -> None:
     watcher = Watcher()
     pool.run_here(study, expand(study, together=True), watcher)
     seconds = time.perf_counter() - BEGAN
-    plays = len(study.curves) * len(study.dims) * study.instances * study.rounds
+    plays = len(study.curves) * len(study.panels) * study.instances * study.rounds
     print(f"{plays:.3g} decisions in {seconds:.1f} s: {seconds / plays * 1e6:.3f} us each, compilation included")
     if options.out:
         np.savez_compressed(options.out, allow_pickle=False, **watcher.arrays)

@@ -1,6 +1,8 @@
 """The command `explorax`: what it prints, what it writes, how it ends."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -83,6 +85,31 @@ def test_the_example_is_a_study_that_runs(tmp_path, capsys):
     assert "seed is 0 there, 7 now" in capsys.readouterr().err
 
 
+def test_reproduce_deep_on_data_of_ones_own(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EXPLORAX_DATA", "elsewhere")
+    monkeypatch.setattr(explorax.runner, "on_accelerator", lambda: True)  # spares a process
+    (tmp_path / "flowers.csv").write_text("petal,label\n" + "1,rose\n" * 3 + "2,daisy\n")
+    command = ["reproduce", "deep", "--datasets", "flowers.csv", "--activations", "relu", "--policies", "uniform"]
+    command += ["--rounds", "40", "--instances", "4", "--checkpoints", "4", "--processes", "1"]
+    assert cli.main([*command, "--data", str(tmp_path), "--out=out", "--strict"]) == 3
+    printed = capsys.readouterr().out
+    assert "Average reward after 40 rounds, mean ± standard error over 4 instances" in printed
+    assert re.search(r"\n  Uniform  0\.\d{4} ± 0\.\d{4}\n", printed)
+    assert "does not hold  The best possible average reward is about 0.576. (flowers, ReLU: does not hold)" in printed
+    assert all((tmp_path / "out" / name.replace("figure1", "figure2")).exists() for name in OUTPUTS)
+    assert os.environ["EXPLORAX_DATA"] == str(tmp_path)
+    about = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert about["command"] == f"explorax {' '.join(command)} --strict"
+    assert str(tmp_path) not in json.dumps(about)
+    summary = (tmp_path / "out" / "summary.csv").read_text()
+    assert summary.startswith("policy,dataset,activation,rounds,instances,reward_mean")
+
+    (tmp_path / "flowers.csv").unlink()  # the records are enough
+    assert cli.main(["report", "out", "--strict"]) == 0
+    assert "not evaluated  The best possible average reward" in capsys.readouterr().out
+
+
 def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
     out, _ = reproduced
     judged = explorax.runner.rebuild(out)
@@ -128,6 +155,9 @@ def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
         (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
         (["reproduce", "logistic", "--parameter-variance", "-2"], "parameter_variance=-2"),
         (["reproduce", "logistic", "--processes", "0"], "processes=0 must be"),
+        (["reproduce", "deep", "--data", "nowhere"], "--data nowhere is no directory"),
+        (["reproduce", "deep", "--datasets", "mnits"], "unknown data set 'mnits': did you mean 'mnist'?"),
+        (["reproduce", "deep", "--policies", "uniform", "--datasets", "no.csv"], "no.csv"),
         (["run"], "`explorax run --example > mine.toml`"),
         (["run", "nowhere.toml"], "nowhere.toml cannot be read"),
         (["report", "nowhere"], "give the directory of a run"),
@@ -199,7 +229,8 @@ def test_help_teaches(capsys):
     for arguments, taught in (
         ([], ("exit codes:", "examples:", "130")),
         (["reproduce", "logistic"], ("Figure 1", "how long it takes", "summary.csv", "regret.parquet", "exit codes:")),
-        (["run"], ("environment_settings", "curves", "--example")),
+        (["reproduce", "deep"], ("Figure 2", "0.576", "--data DIR", "EXPLORAX_DATA", "figure2", "exit codes:")),
+        (["run"], ("environment_settings", "curves", "panels", "measure", '"classification"', "--example")),
         (["report"], ("not finished",)),
         (["theory"], ("c1",)),
     ):

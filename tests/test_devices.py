@@ -10,8 +10,11 @@ from explorax import devices
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("", f"{devices.GRAPHS} {devices.SAME_KERNELS}"),
-        ("--xla_gpu_autotune_level=4", f"--xla_gpu_autotune_level=4 {devices.GRAPHS}"),  # the user's word counts
+        ("", f"{devices.GRAPHS} {devices.SAME_KERNELS} {devices.LIBRARY_PRODUCTS}"),
+        (
+            "--xla_gpu_autotune_level=4",
+            f"--xla_gpu_autotune_level=4 {devices.GRAPHS} {devices.LIBRARY_PRODUCTS}",
+        ),  # the user's word counts
     ],
 )
 def test_flags_are_added_to_the_users(given, expected, monkeypatch):

@@ -26,7 +26,7 @@ def test_readme_code_runs(capsys):
 
 def test_readme_table_is_the_registry():
     rows = [
-        f"| `{e.name}` | {e.title} | {'yes' if e.randomized else 'no'} | {', '.join(e.families)} | "
+        f"| `{e.name}` | {e.title} | {e.randomized} | {', '.join(e.families)} | "
         f"{', '.join(e.designs) or '-'} | {e.cost} |"
         for e in explorax.policies().values()
     ]

@@ -1,17 +1,20 @@
-"""Figures of regret over rounds: a panel for each dimension, the mean of each curve with a band of ± 1 standard error.
+"""Figures of regret or average reward over rounds: panels, in them the mean of each curve ± 1 standard error as a band.
 
 A policy has a colour and a marker, a design a dash: solid with filled markers for the theory's, dotted with hollow ones
 for the informal.  Colours are from the palette of Okabe & Ito, which the colour-blind can tell apart, in an order in
-which the first ones also differ in lightness, so that the figure survives a printer without colours.
+which the first ones also differ in lightness, so that the figure survives a printer without colours.  Curves of one
+policy that differ in its settings have colours, markers and dashes of their own.
 
 On a linear scale a curve far above all others would press these to the floor: its panel ends above the second highest
 curve, and a note says where the highest one goes.  On a log scale both axes are logarithmic, linear regret has slope 1,
-and there is room for the theorems' bounds, which lie orders of magnitude above the curves.
+and there is room for the theorems' bounds, which lie orders of magnitude above the curves.  Average rewards lie close
+together and below their optimum: a panel of these shows what lies between the lowest curve and the optimum.
 """
 
 import io
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -27,13 +30,19 @@ from explorax import theory
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm.families import Family
 from explorax.record import write_atomically
-from explorax.summarize import Series
+from explorax.summarize import MEASURES, Series
 
-BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#E69F00", "#009E73"
+BLACK, BLUE, ORANGE, GREEN, GREY = "#000000", "#0072B2", "#E69F00", "#009E73", "#666666"
 COLOURS = (BLACK, BLUE, ORANGE, GREEN, "#D55E00", "#CC79A7", "#56B4E9")
-MARKERS = ("s", "^", "o", "D", "v", "P", "X")
-DASHES: dict[str, Literal["solid"] | tuple[float, tuple[float, ...]]] = {"informal": (0, (1, 1.1))}
-FAVOURITES = ("glm_ucb", "ucb_glm", "glm_tsl", "glm_fpl")  # the same look in every figure
+MARKERS = ("s", "^", "o", "D", "v", "P", "X", "*")  # one more, so that all look different when colours come again
+Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
+INFORMAL: Dash = (0, (1, 1.1))
+DASHES: tuple[Dash, ...] = ("solid", (0, (4, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+# The same look in every figure: policies, and how many curves of the same policy there are before.
+FAVOURITES: tuple[tuple[tuple[str, int], ...], ...] = (
+    (("glm_ucb", 0), ("ucb_glm", 0), ("glm_tsl", 0), ("glm_fpl", 0)),
+    (("deep_fpl", 0), ("deep_fl", 0), *(("rep_glm_fpl", count) for count in range(4)), ("neural_linear", 0)),
+)
 SCALES = ("linear", "log")
 PANELS_IN_A_ROW = 3
 FAR_ABOVE = 2.0  # the highest curve leaves a linear panel if it ends above this many times the second highest
@@ -57,10 +66,10 @@ STYLE = {
 
 
 class Bound(NamedTuple):
-    """A theorem's regret bound, to lay over the curves of one dimension."""
+    """A theorem's regret bound, to lay over the curves of one panel."""
 
     policy: str
-    dim: int
+    panel: str
     rounds: np.ndarray
     regret: np.ndarray
 
@@ -71,21 +80,21 @@ class Look(NamedTuple):
     colour: str
     marker: str
     hollow: bool
-    dash: Literal["solid"] | tuple[float, tuple[float, ...]]
+    dash: Dash
 
 
-def bounds(curves: Iterable[Series], *, arms: int, family: str | Family = "bernoulli") -> list[Bound]:
-    """Bounds of Theorems 1 and 2 for the theory's designs among the curves, with the paper's constants.
+def bounds(curves: Iterable[Series], *, features: int, arms: int, family: str | Family = "bernoulli") -> list[Bound]:
+    """Bounds of Theorems 1 and 2 for the theory's designs among the curves of a panel, with the paper's constants.
 
     The τ rounds of exploration that the theorems ask for are left out, since the curves do not play them either.
     """
     found = []
     for curve in curves:
         if curve.policy in theory.THEOREMS and curve.design == "theory":
-            rounds = curve.rounds[curve.rounds > max(curve.dim, 2 / theory.OPTIMISM)]
+            rounds = curve.rounds[curve.rounds > max(features, 2 / theory.OPTIMISM)]
             if len(rounds):
-                at = theory.problem(features=curve.dim, rounds=int(rounds[-1]), arms=arms, family=family)
-                found.append(Bound(curve.policy, curve.dim, rounds, theory.regret_bounds(curve.policy, at, rounds)))
+                at = theory.problem(features=features, rounds=int(rounds[-1]), arms=arms, family=family)
+                found.append(Bound(curve.policy, curve.panel, rounds, theory.regret_bounds(curve.policy, at, rounds)))
     return found
 
 
@@ -100,32 +109,41 @@ def looks(curves: Iterable[Series]) -> dict[str, Look]:
             seen[curve.policy, curve.design] = count + 1
             keys[curve.curve] = (curve.policy, count)
             hollow[curve.curve] = curve.design == "informal"
-    favourites = [(policy, 0) for policy in FAVOURITES]
-    order = favourites + [key for key in dict.fromkeys(keys.values()) if key not in favourites]
-    if not any(key in favourites for key in keys.values()):
-        order = order[len(favourites) :]  # none of the paper's: start with the best colours
-    return {
-        label: Look(
-            COLOURS[order.index(key) % len(COLOURS)],
-            MARKERS[order.index(key) % len(MARKERS)],
-            hollow[label],
-            DASHES["informal"] if hollow[label] else "solid",
-        )
-        for label, key in keys.items()
-    }
+    favourites = [key for group in FAVOURITES if not set(group).isdisjoint(keys.values()) for key in group]
+    order = list(dict.fromkeys([*favourites, *keys.values()]))  # none of the paper's: start with the best colours
+    found = {}
+    for label, key in keys.items():
+        place = order.index(key)
+        dash = INFORMAL if hollow[label] else DASHES[(key[1] + place // len(COLOURS)) % len(DASHES)]
+        found[label] = Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], hollow[label], dash)
+    return found
 
 
-def figure(curves: Sequence[Series], *, scale: str = "linear", bounds: Sequence[Bound] = (), title: str = "") -> Figure:
-    """The figure: a panel for each dimension, in one legend below all curves by their labels."""
-    if scale not in SCALES:
-        raise UnknownName("scale", scale, SCALES)
+def figure(
+    curves: Sequence[Series],
+    *,
+    measure: str = "regret",
+    scale: str = "linear",
+    bounds: Sequence[Bound] = (),
+    optima: Mapping[str, float] | None = None,
+    title: str = "",
+) -> Figure:
+    """The figure: panels in the order in which the curves have them, in one legend below all curves by their labels.
+
+    `optima` are the largest possible average rewards, by panel; those that are not known are not drawn.
+    """
+    for name, value, known in (("scale", scale, SCALES), ("measure", measure, MEASURES)):
+        if value not in known:
+            raise UnknownName(name, value, known)
+    if measure == "reward" and scale == "log":
+        raise InvalidArgument("scale='log' with measure='reward': averages change too little; use scale='linear'")
     if bounds and scale != "log":
         raise InvalidArgument(f"scale={scale!r} with bounds: they lie far above all curves; use scale='log'")
     if not curves:
         raise InvalidArgument("curves is empty: there is nothing to draw")
-    dims = sorted({curve.dim for curve in curves})
-    rows = math.ceil(len(dims) / PANELS_IN_A_ROW)
-    columns = math.ceil(len(dims) / rows)
+    labels = list(dict.fromkeys(curve.panel for curve in curves))
+    rows = math.ceil(len(labels) / PANELS_IN_A_ROW)
+    columns = math.ceil(len(labels) / rows)
     look = looks(curves)
     entry = 0.75 + 0.064 * max(map(len, look))  # inches that a label and its line take in the legend
     width = 0.25 + max(2.55 * columns, entry * min(2, len(look)))
@@ -135,18 +153,23 @@ def figure(curves: Sequence[Series], *, scale: str = "linear", bounds: Sequence[
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
         panels = drawn.subplots(rows, columns, squeeze=False).ravel()
-        for axes in panels[len(dims) :]:
+        for axes in panels[len(labels) :]:
             axes.remove()
-        for index, (axes, dim) in enumerate(zip(panels, dims, strict=False)):
-            _draw(axes, [curve for curve in curves if curve.dim == dim], look, scale)
-            _draw_bounds(axes, [bound for bound in bounds if bound.dim == dim], curves, look)
-            axes.set_title(f"$d = {dim}$", pad=4)
+        for index, (axes, label) in enumerate(zip(panels, labels, strict=False)):
+            here = [curve for curve in curves if curve.panel == label]
+            _draw(axes, here, look, measure, scale)
+            if measure == "reward":
+                _reward_limits(axes, here, (optima or {}).get(label))
+            elif scale == "linear":
+                _linear_limits(axes, here, look)
+            _draw_bounds(axes, [bound for bound in bounds if bound.panel == label], curves, look)
+            axes.set_title(f"${label}$" if re.fullmatch(r"d = \d+", label) else _literal(label), pad=4)
             if index % columns == 0:
-                axes.set_ylabel("Regret")
-            if index + columns >= len(dims):
+                axes.set_ylabel("Regret" if measure == "regret" else "Average reward")
+            if index + columns >= len(labels):
                 axes.set_xlabel("Round $n$")
         if scale == "log":
-            _log_limits(panels[: len(dims)], curves, bounds)
+            _log_limits(panels[: len(labels)], curves, bounds)
         drawn.legend(
             handles=[Line2D([], [], label=_literal(label), **_line(one)) for label, one in look.items()],
             loc="outside lower center",
@@ -179,11 +202,11 @@ def save(drawn: Figure, path: Path, dpi: int = 200) -> None:
     write_atomically(path, to_bytes(drawn, Path(path).suffix.removeprefix(".").lower(), dpi))
 
 
-def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], scale: str) -> None:
+def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], measure: str, scale: str) -> None:
     labels = list(look)
     for curve in curves:
         one = look[curve.curve]
-        rounds, mean, stderr = _points(curve, scale)
+        rounds, mean, stderr = _points(curve, measure, scale)
         position = labels.index(curve.curve)
         if stderr is not None:
             low = np.maximum(mean - stderr, mean / 100) if scale == "log" else mean - stderr
@@ -198,8 +221,6 @@ def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], scale: st
     if scale == "log":
         axes.set_xscale("log")
         axes.set_yscale("log")
-    else:
-        _linear_limits(axes, curves, look)
     axes.grid(True, color="#DDDDDD", linewidth=0.5)
     axes.set_axisbelow(True)
     for axis in (axes.xaxis, axes.yaxis):
@@ -211,8 +232,10 @@ def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], scale: st
         axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
 
 
-def _points(curve: Series, scale: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """What is drawn of a curve: from round 0 on a linear scale, where there is regret on a log scale."""
+def _points(curve: Series, measure: str, scale: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """What is drawn of a curve: regret from round 0 on a linear scale, where there is some on a log scale."""
+    if measure == "reward":
+        return curve.rounds, curve.mean, curve.stderr
     if scale == "log":
         used = curve.mean > 0
         return curve.rounds[used], curve.mean[used], None if curve.stderr is None else curve.stderr[used]
@@ -256,6 +279,19 @@ def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) 
         fontsize=7.5,
         color=look[highest.curve].colour,
     )
+
+
+def _reward_limits(axes: Axes, curves: Sequence[Series], optimum: float | None) -> None:
+    """From the lowest curve to the highest or to the optimum, which is drawn, with some air."""
+    means = np.concatenate([curve.mean for curve in curves] + ([] if optimum is None else [np.array([optimum])]))
+    low, high = float(means.min()), float(means.max())
+    air = 0.12 * (high - low) or 0.05
+    axes.set_xlim(0, max(float(curve.rounds[-1]) for curve in curves))
+    axes.set_ylim(low - air, high + air)
+    if optimum is not None:
+        axes.axhline(optimum, color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, zorder=2)
+        right: dict[str, Any] = {"xytext": (-2, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
+        axes.annotate(f"optimum {optimum:.3f}", (axes.get_xlim()[1], optimum), **right, fontsize=7.5, color=GREY)
 
 
 def _log_limits(panels: Iterable[Axes], curves: Sequence[Series], bounds: Sequence[Bound]) -> None:

@@ -1,7 +1,7 @@
 """What a run leaves: regrets in Parquet files, and a manifest that says how they came about.
 
 A simulation gives `Records`; with the names of who played where they are a `Result`.  On disk a result is long: one row
-for each (curve, dim, instance, round), see `COLUMNS`.
+for each (curve, panel, instance, round), see `COLUMNS`.
 
 A long run writes a part for each finished task and merges the parts at the end:
 
@@ -28,11 +28,11 @@ import numpy as np
 from explorax.errors import InvalidArgument, UnknownName
 
 COLUMNS = {
-    "curve": "string",  # label; unique within a run together with dim
+    "curve": "string",  # label; unique within a run together with panel
     "policy": "string",
     "design": "string",  # "theory", "informal" or ""
     "environment": "string",
-    "dim": "int32",
+    "panel": "string",  # label
     "instance": "int32",
     "round": "int64",
     "regret": "float64",
@@ -40,7 +40,7 @@ COLUMNS = {
     "digest": "uint32",
     "unconverged": "int32",
 }
-NAMES = ("curve", "policy", "design", "environment")
+NAMES = ("curve", "policy", "design", "environment", "panel")
 MANIFEST = "manifest.json"
 PARTS = "parts"
 
@@ -57,13 +57,13 @@ class Records(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One curve at one dimension: who played where, and what it left."""
+    """One curve in one panel: who played where, and what it left."""
 
     curve: str
     policy: str
     design: str
     environment: str
-    dim: int
+    panel: str
     records: Records
     seconds: float = 0.0  # wall seconds spent on it
 
@@ -117,8 +117,10 @@ def concatenate(several: Sequence[Records]) -> Records:
 
 def to_table(results: Sequence[Result]) -> Any:
     """The results as a long pyarrow table."""
-    if not results or len({(result.curve, result.dim) for result in results}) < len(results):
-        raise InvalidArgument("a file needs at least one result, and one for each curve and dim: `combine` them first")
+    if not results or len({(result.curve, result.panel) for result in results}) < len(results):
+        raise InvalidArgument(
+            "a file needs at least one result, and one for each curve and panel: `combine` them first"
+        )
     return _optional("pyarrow").concat_tables([_rows(result) for result in results])
 
 
@@ -128,7 +130,6 @@ def _rows(result: Result) -> Any:
     count, checkpoints = records.regret.shape
     columns = [
         *(arrow.repeat(getattr(result, name), count * checkpoints) for name in NAMES),
-        np.full(count * checkpoints, result.dim),
         np.repeat(records.instances, checkpoints),
         np.tile(records.rounds, count),
         np.ravel(records.regret),
@@ -148,8 +149,8 @@ def from_table(table: Any) -> list[Result]:
     if any(table.column(name).null_count for name in COLUMNS):
         raise InvalidArgument("the table has empty cells: it is not what a run leaves")
     numbers = {name: table.column(name).to_numpy() for name in COLUMNS if name not in NAMES}
-    curve = table.column("curve").combine_chunks().dictionary_encode()
-    keys = np.stack([curve.indices.to_numpy(), numbers["dim"]])
+    labels = [table.column(name).combine_chunks().dictionary_encode() for name in ("curve", "panel")]
+    keys = np.stack([label.indices.to_numpy() for label in labels])
     _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     results = []
     for index in np.argsort(first):
@@ -170,7 +171,7 @@ def from_table(table: Any) -> list[Result]:
             unconverged=grid["unconverged"][:, 0].astype(np.int64),
         )
         check(records)
-        results.append(Result(dim=int(grid["dim"][0, 0]), records=records, **names))
+        results.append(Result(records=records, **names))
     return results
 
 
@@ -208,7 +209,7 @@ def read(path: Path) -> Stored:
 def _contents_digest(results: Sequence[Result], metadata: Mapping[str, object]) -> str:
     found = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for result in results:
-        found.update(json.dumps([*result[:4], int(result.dim), float(result.seconds)]).encode())
+        found.update(json.dumps([*result[:5], float(result.seconds)]).encode())
         for array, dtype in zip(result.records, ("i8", "i8", "f8", "f8", "u4", "i8"), strict=True):
             found.update(np.ascontiguousarray(array, f"<{dtype}").tobytes())
     return found.hexdigest()
@@ -233,23 +234,24 @@ def read_parts(directory: Path) -> Parts:
     return found
 
 
-def combine(results: Iterable[Result], order: Sequence[str]) -> Merged:
-    """Put batches of instances of the same curve and dim together; sorted by dim, then by `order` of the curves.
+def combine(results: Iterable[Result], curves: Sequence[str], panels: Sequence[str]) -> Merged:
+    """Put batches of instances of the same curve and panel together, in the order of the panels, then of the curves.
 
     Where two batches share an instance the earlier one counts; a warning says so if they contradict each other.
     """
     groups: dict[tuple[int, int], list[Result]] = {}
     for result in results:
-        if result.curve not in order:
-            raise UnknownName("curve", result.curve, order)
-        groups.setdefault((result.dim, order.index(result.curve)), []).append(result)
+        for kind, label, order in (("curve", result.curve, curves), ("panel", result.panel, panels)):
+            if label not in order:
+                raise UnknownName(kind, label, order)
+        groups.setdefault((panels.index(result.panel), curves.index(result.curve)), []).append(result)
     combined, warnings = [], []
-    for (dim, _), batches in sorted(groups.items()):
+    for _, batches in sorted(groups.items()):
         records = concatenate([batch.records for batch in batches])
         for batch in batches:
             kept = np.searchsorted(records.instances, batch.records.instances)
             if not np.array_equal(records.regret[kept], batch.records.regret):
-                warnings.append(f"{batch.curve!r} at dim {dim}: two parts contradict each other, the first is kept")
+                warnings.append(f"{batch.curve!r}, {batch.panel}: two parts contradict each other, the first is kept")
         seconds = sum(batch.seconds for batch in batches)
         combined.append(batches[0]._replace(records=records, seconds=seconds))
     return Merged(combined, warnings)

@@ -24,10 +24,10 @@ class Entry:
     name: str
     title: str  # as in its paper
     reference: str
-    randomized: bool  # whether decisions after the forced rounds depend on the key
+    randomized: str  # "yes": decisions after the forced rounds depend on the key; "in training"; or "no"
     families: tuple[str, ...]  # reward families whose means it models
     designs: tuple[str, ...]  # named presets for its exploration
-    cost: str  # of one decision and one reward: K arms, d features, s Newton steps
+    cost: str  # of one decision and one reward: K arms, d features, s steps, P weights, h last units, batches of B
 
     def build(self, **settings: object) -> Policy:
         """The policy with these settings."""
@@ -51,16 +51,21 @@ FILIPPI = "Filippi et al., Parametric Bandits: The Generalized Linear Case, Neur
 LI = "Li, Lu & Zhou, Provably Optimal Algorithms for Generalized Linear Contextual Bandits, ICML 2017"
 AGRAWAL = "Agrawal & Goyal, Thompson Sampling for Contextual Bandits with Linear Payoffs, ICML 2013"
 ABBASI = "Abbasi-Yadkori, Pál & Szepesvári, Improved Algorithms for Linear Stochastic Bandits, NeurIPS 2011"
+RIQUELME = "Riquelme, Tucker & Snoek, Deep Bayesian Bandits Showdown, ICLR 2018"
 
 ENTRIES = (
-    Entry("glm_tsl", "GLM-TSL", KVETON, True, GLM_FAMILIES, BOTH, NEWTON),
-    Entry("glm_fpl", "GLM-FPL", KVETON, True, GLM_FAMILIES, BOTH, NEWTON),
-    Entry("glm_ucb", "GLM-UCB", FILIPPI, False, GLM_FAMILIES, BOTH, NEWTON),
-    Entry("ucb_glm", "UCB-GLM", LI, False, GLM_FAMILIES, BOTH, NEWTON),
-    Entry("lin_ts", "LinTS", AGRAWAL, True, ("gaussian",), BOTH, "O(K d + d³)"),
-    Entry("lin_ucb", "LinUCB", ABBASI, False, ("gaussian",), BOTH, "O(K d² + d³)"),
-    Entry("greedy", "Greedy", f"{KVETON} (scale a = 0)", False, GLM_FAMILIES, (), NEWTON),
-    Entry("uniform", "Uniform", "none: the reference that every policy should beat", True, GLM_FAMILIES, (), "O(K)"),
+    Entry("glm_tsl", "GLM-TSL", KVETON, "yes", GLM_FAMILIES, BOTH, NEWTON),
+    Entry("glm_fpl", "GLM-FPL", KVETON, "yes", GLM_FAMILIES, BOTH, NEWTON),
+    Entry("glm_ucb", "GLM-UCB", FILIPPI, "no", GLM_FAMILIES, BOTH, NEWTON),
+    Entry("ucb_glm", "UCB-GLM", LI, "no", GLM_FAMILIES, BOTH, NEWTON),
+    Entry("lin_ts", "LinTS", AGRAWAL, "yes", ("gaussian",), BOTH, "O(K d + d³)"),
+    Entry("lin_ucb", "LinUCB", ABBASI, "no", ("gaussian",), BOTH, "O(K d² + d³)"),
+    Entry("deep_fpl", "DeepFPL", KVETON, "in training", GLM_FAMILIES, (), "O((K + s B) P)"),
+    Entry("deep_fl", "DeepFL", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), "O((K + s B) P)"),
+    Entry("rep_glm_fpl", "repGLM-FPL", KVETON, "yes", GLM_FAMILIES, (), "O((K + s B) P + h²)"),
+    Entry("neural_linear", "NeuralLinear", RIQUELME, "yes", GLM_FAMILIES, (), "O((K + s B) P + h³)"),
+    Entry("greedy", "Greedy", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), NEWTON),
+    Entry("uniform", "Uniform", "none: the reference that every policy should beat", "yes", GLM_FAMILIES, (), "O(K)"),
 )
 
 

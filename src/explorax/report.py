@@ -40,7 +40,7 @@ ul { margin: 0.3rem 0 0.5rem; padding-left: 1.2rem; font-size: 0.9rem; overflow-
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; min-width: 100%; }
 th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
-tr.dim th { background: var(--card); text-align: left; }
+tr.panel th { background: var(--card); text-align: left; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1rem; font-size: 0.9rem; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
@@ -48,6 +48,17 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 6px
   font-size: 0.8rem; }
 """
 MARKS = {True: ("✓", "holds"), False: ("✗", "fails"), None: ("–", "soft")}
+
+
+BEATS = (
+    "One policy beats another if the mean difference of their {}, instance by instance, is in its favour by more than "
+    f"{BEATS_BY:g} standard errors."
+)
+LINEAR = (
+    f"Regret is linear if its growth exponent late in the run is above {LINEAR_ABOVE:g}, and sublinear below "
+    "(t has 1, √t 0.5, log t 0). Stuck instances paid the same regret in every round of the second half."
+)
+TERMS = {"regret": f"{BEATS.format('final regrets')} {LINEAR}", "reward": BEATS.format("average rewards")}
 
 
 class Picture(NamedTuple):
@@ -64,15 +75,16 @@ def report(
     pictures: Sequence[Picture],
     claims: Sequence[Claim],
     summaries: Sequence[Summary],
+    measure: str,
     manifest: Mapping[str, Any],
 ) -> str:
-    """The page as HTML; `manifest` is that of `explorax.record`."""
+    """The page as HTML; `summaries` are of the measure, `manifest` is that of `explorax.record`."""
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(headline(claims))}</p>",
         *(_figure(picture) for picture in pictures),
-        *_claims(claims),
-        *_table(summaries),
+        *_claims(claims, measure),
+        *_table(summaries, measure),
         *_provenance(manifest),
     ]
     return "\n".join(
@@ -101,11 +113,11 @@ def write_report(path: Path, page: str) -> None:
 
 def headline(claims: Sequence[Claim]) -> str:
     """How many of the claims hold, in one sentence."""
-    overall = [claim for claim in claims if claim.dim is None]
+    overall = [claim for claim in claims if claim.panel is None]
     if not overall:
         return "No claims were checked."
     count = {verdict: sum(claim.holds is verdict for claim in overall) for verdict in MARKS}
-    text = f"{count[True]} of {len(overall)} claims hold in every dimension"
+    text = f"{count[True]} of {len(overall)} claims hold in every panel"
     if count[False]:
         text += f", {count[False]} {'does' if count[False] == 1 else 'do'} not"
     if count[None]:
@@ -126,32 +138,27 @@ def _verdict(claim: Claim) -> str:
     return f'<span class="verdict {kind}">{mark} {claim.verdict}</span>'
 
 
-def _claims(claims: Sequence[Claim]) -> list[str]:
+def _claims(claims: Sequence[Claim], measure: str) -> list[str]:
     if not claims:
         return []
-    html = [
-        "<h2>Claims</h2>",
-        '<p class="soft">One policy beats another if the mean difference of their final regrets, instance by instance, '
-        f"is below zero by more than {BEATS_BY:g} standard errors. Regret is linear if its growth exponent late in the "
-        f"run is above {LINEAR_ABOVE:g}, and sublinear below (t has 1, √t 0.5, log t 0). "
-        "Stuck instances paid the same regret in every round of the second half.</p>",
-    ]
-    for overall in (claim for claim in claims if claim.dim is None):
+    html = ["<h2>Claims</h2>", f'<p class="soft">{TERMS[measure]}</p>']
+    for overall in (claim for claim in claims if claim.panel is None):
         html.append(f'<div class="claim"><p>{_verdict(overall)} · {escape(overall.statement)}</p>')
         if overall.holds is None:
             html.append(f'<p class="soft">{escape(overall.reason)}</p>')
         for claim in claims:
-            if claim.name == overall.name and claim.dim is not None:
+            if claim.name == overall.name and claim.panel is not None:
                 rows = "".join(f"<li>{escape(line)}</li>" for line in lines(claim))
-                html.append(f"<details><summary>d = {claim.dim}: {_verdict(claim)}</summary><ul>{rows}</ul></details>")
+                about = f"{escape(claim.panel)}: {_verdict(claim)}"
+                html.append(f"<details><summary>{about}</summary><ul>{rows}</ul></details>")
         html.append("</div>")
     return html
 
 
-def _table(summaries: Sequence[Summary]) -> list[str]:
+def _table(summaries: Sequence[Summary], measure: str) -> list[str]:
     head = (
         "curve",
-        "regret",
+        measure,
         "± s.e.",
         "median",
         "10 %",
@@ -161,22 +168,22 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
         "unconverged fits",
         "seconds",
     )
-    html = ["<h2>Final regret</h2>", '<div class="wide"><table>']
+    title, number = ("Final regret", _regret) if measure == "regret" else ("Average reward", "{:.4f}".format)
+    html = [f"<h2>{title}</h2>", '<div class="wide"><table>']
     html.append(f"<thead><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr></thead><tbody>")
-    for dim in dict.fromkeys(row.dim for row in summaries):
-        here = [row for row in summaries if row.dim == dim]
-        html.append(
-            f'<tr class="dim"><th colspan="{len(head)}">d = {dim}, after {_grouped(here[0].rounds)} rounds</th></tr>'
-        )
+    for panel in dict.fromkeys(row.panel for row in summaries):
+        here = [row for row in summaries if row.panel == panel]
+        about = f"{escape(panel)}, after {_grouped(here[0].rounds)} rounds"
+        html.append(f'<tr class="panel"><th colspan="{len(head)}">{about}</th></tr>')
         for row in here:
             cells = (
                 escape(row.curve),
-                _regret(row.regret_mean),
-                "–" if row.regret_stderr is None else _regret(row.regret_stderr),
-                _regret(row.regret_q50),
-                _regret(row.regret_q10),
-                _regret(row.regret_q90),
-                _regret(row.regret_max),
+                number(row.mean),
+                "–" if row.stderr is None else number(row.stderr),
+                number(row.q50),
+                number(row.q10),
+                number(row.q90),
+                number(row.max),
                 _grouped(row.instances),
                 _grouped(row.unconverged),
                 f"{row.seconds:.1f}",

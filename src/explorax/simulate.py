@@ -34,6 +34,7 @@ from explorax.checks import check_whole
 from explorax.environments.base import Environment, Offer
 from explorax.errors import HistoryFull, InvalidArgument, UnknownName
 from explorax.glm.history import Rows
+from explorax.glm.online import Online
 from explorax.policies.base import Policy, State
 from explorax.record import Records, concatenate
 
@@ -351,6 +352,7 @@ def check_schedule(
 def check_capacity(state: State, rounds: int) -> None:
     """Raise if the policy's memory is too short for the run and may not forget."""
     history = getattr(state, "history", None)
+    history = history.rows if isinstance(history, Online) else history
     if isinstance(history, Rows) and history.capacity < rounds and not np.any(history.forgets):
         raise HistoryFull(
             f"{rounds} rounds where the policy keeps {history.capacity} rewards: make it with capacity={rounds}, "

@@ -1,7 +1,9 @@
 """From results to tables, curves over rounds, and claims that hold or do not.
 
-Means and standard errors are over instances.  Two policies are compared on the instances they have in common, by the
-mean of the paired differences D of their final regrets: one *beats* the other if mean D + 2 s.e. D < 0.
+What is measured of an instance is its cumulative regret, the less the better, or its reward per round so far, the more
+the better.  Means and standard errors are over instances.  Two policies are compared on the instances they have in
+common, by the mean of the paired differences D of what is measured at the end: one *beats* the other if it is better by
+more than 2 standard errors of D, that is, for regret, if mean D + 2 s.e. D < 0.
 
 How fast the mean regret R grows is judged by one statistic, its growth exponent late in the run of n rounds:
 
@@ -33,57 +35,54 @@ from explorax.record import Records, Result, write_atomically
 
 LINEAR_ABOVE = 0.75  # growth exponent; see above
 BEATS_BY = 2.0  # standard errors
+MEASURES = ("regret", "reward")
 CLIP = (-1.0, 2.0)  # of the growth exponent, which is −∞ if no regret is paid at the end
 STEADY = 1e-3  # relative spread of the increments of an instance that always pulls the same arm
 
 Numbers = dict[str, dict[str, float | int | bool | None]]
-Player = tuple[str, str]  # policy and design
+Tags = Mapping[str, str | int]
 
 
 class Summary(NamedTuple):
-    """Final regret of one curve at one dimension; the columns of summary.csv."""
+    """What was measured of one curve in one panel at the end."""
 
     policy: str
     design: str
-    dim: int
+    panel: str
     rounds: int
     instances: int
-    regret_mean: float
-    regret_stderr: float | None  # None with a single instance
+    mean: float
+    stderr: float | None  # None with a single instance
     seconds: float
     curve: str
-    regret_q10: float
-    regret_q50: float
-    regret_q90: float
-    regret_max: float
+    q10: float
+    q50: float
+    q90: float
+    max: float
     unconverged: int
 
 
 class Series(NamedTuple):
-    """Mean regret of one curve at one dimension after each checkpoint."""
+    """The mean of what is measured of one curve in one panel after each checkpoint."""
 
     curve: str
     policy: str
     design: str
     environment: str
-    dim: int
+    panel: str
     rounds: np.ndarray  # (C,)
     mean: np.ndarray  # (C,)
     stderr: np.ndarray | None  # (C,); None with a single instance
 
 
 class Comparison(NamedTuple):
-    """Final regret of one policy minus that of another, over the instances that both played."""
+    """What was measured of one policy at the end minus that of another, over the instances that both played."""
 
     difference: float  # mean over instances
     stderr: float
     z: float | None  # difference / stderr; None where stderr is 0
     instances: int
-
-    @property
-    def beats(self) -> bool:
-        """Whether the first has less regret, by more than two standard errors."""
-        return self.difference + BEATS_BY * self.stderr < 0
+    beats: bool  # whether the first is better, by more than two standard errors
 
 
 class Growth(NamedTuple):
@@ -109,7 +108,7 @@ class Claim(NamedTuple):
     holds: bool | None  # None: not evaluated, and `reason` says why
     numbers: Numbers
     reason: str = ""
-    dim: int | None = None  # None: in every dimension
+    panel: str | None = None  # None: in every panel
 
     @property
     def verdict(self) -> str:
@@ -118,12 +117,17 @@ class Claim(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A claim before it is judged: the curves it is about and a function from those to (holds, numbers)."""
+    """A claim before it is judged: the curves it is about, by label, and a function from those to (holds, numbers)."""
 
     name: str
     statement: str
-    needs: tuple[Player, ...]
-    judge: Callable[[Mapping[Player, Result]], tuple[bool, Numbers]]
+    needs: tuple[str, ...]
+    judge: Callable[[Mapping[str, Result]], tuple[bool, Numbers]]
+
+
+def measured(records: Records, measure: str) -> np.ndarray:
+    """What is measured of each instance after each checkpoint."""
+    return records.regret if measure == "regret" else records.reward / records.rounds
 
 
 def mean_and_stderr(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -133,50 +137,63 @@ def mean_and_stderr(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return np.mean(values, axis=0), stderr
 
 
-def summarize(results: Iterable[Result]) -> list[Summary]:
+def summarize(results: Iterable[Result], measure: str) -> list[Summary]:
     """A row for each result."""
-    return [_summary(result) for result in results]
+    return [_summary(result, measure) for result in results]
 
 
-def _summary(result: Result) -> Summary:
+def _summary(result: Result, measure: str) -> Summary:
     records = result.records
-    final = records.regret[:, -1]
+    final = measured(records, measure)[:, -1]
     mean, stderr = mean_and_stderr(final)
     q10, q50, q90 = np.quantile(final, (0.1, 0.5, 0.9))
     return Summary(
         policy=result.policy,
         design=result.design,
-        dim=result.dim,
+        panel=result.panel,
         rounds=int(records.rounds[-1]),
         instances=len(final),
-        regret_mean=float(mean),
-        regret_stderr=None if stderr is None else float(stderr),
+        mean=float(mean),
+        stderr=None if stderr is None else float(stderr),
         seconds=result.seconds,
         curve=result.curve,
-        regret_q10=float(q10),
-        regret_q50=float(q50),
-        regret_q90=float(q90),
-        regret_max=float(np.max(final)),
+        q10=float(q10),
+        q50=float(q50),
+        q90=float(q90),
+        max=float(np.max(final)),
         unconverged=int(np.sum(records.unconverged)),
     )
 
 
-def series(results: Iterable[Result]) -> list[Series]:
+def series(results: Iterable[Result], measure: str) -> list[Series]:
     """A curve over rounds for each result."""
-    return [Series(*result[:5], result.records.rounds, *mean_and_stderr(result.records.regret)) for result in results]
+    return [
+        Series(*result[:5], result.records.rounds, *mean_and_stderr(measured(result.records, measure)))
+        for result in results
+    ]
 
 
-def write_summary(path: Path, summaries: Iterable[Summary]) -> None:
-    """Write summary.csv; a standard error that there is not is an empty cell."""
+def write_summary(path: Path, summaries: Sequence[Summary], measure: str, tags: Mapping[str, Tags]) -> None:
+    """Write summary.csv, with the tags of each panel; a standard error that there is not is an empty cell."""
+    some_design = any(row.design for row in summaries)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Summary._fields)
-    for row in summaries:
-        writer.writerow([round(cell, 6) if isinstance(cell, float) else cell for cell in row])
+    for index, row in enumerate(summaries):
+        cells: dict[str, object] = {}
+        for name, value in row._asdict().items():
+            if name == "panel":
+                cells |= tags[row.panel]
+            elif name in ("mean", "stderr", "q10", "q50", "q90", "max"):
+                cells[f"{measure}_{name}"] = value
+            elif name != "design" or some_design:
+                cells[name] = value
+        if index == 0:
+            writer.writerow(cells)
+        writer.writerow([round(cell, 6) if isinstance(cell, float) else cell for cell in cells.values()])
     write_atomically(path, text.getvalue().encode())
 
 
-def compare(first: Result, second: Result) -> Comparison:
+def compare(first: Result, second: Result, measure: str) -> Comparison:
     """The paired comparison of two results; needs two common instances and the same number of rounds."""
     ours, theirs = first.records, second.records
     if ours.rounds[-1] != theirs.rounds[-1]:
@@ -185,10 +202,23 @@ def compare(first: Result, second: Result) -> Comparison:
             "compare runs of the same length"
         )
     common, left, right = np.intersect1d(ours.instances, theirs.instances, return_indices=True)
-    mean, stderr = mean_and_stderr(ours.regret[left, -1] - theirs.regret[right, -1]) if len(common) else (0.0, None)
-    if stderr is None:
+    if len(common) < 2:
         raise InvalidArgument(f"{first.curve!r} and {second.curve!r} need at least two instances in common")
-    return Comparison(float(mean), float(stderr), float(mean / stderr) if stderr > 0 else None, len(common))
+    final = measured(ours, measure)[left, -1] - measured(theirs, measure)[right, -1]
+    mean, stderr = float(np.mean(final)), float(np.std(final, ddof=1) / math.sqrt(len(common)))
+    beats = (mean if measure == "reward" else -mean) > BEATS_BY * stderr
+    return Comparison(mean, stderr, mean / stderr if stderr > 0 else None, len(common), beats)
+
+
+def beat(pairs: Sequence[tuple[str, str]], measure: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
+    """Judges whether the first of each pair of curves beats the second."""
+    verdicts = []
+    numbers: Numbers = {}
+    for one, other in pairs:
+        comparison = compare(found[one], found[other], measure)._asdict()
+        verdicts.append(comparison.pop("beats"))
+        numbers[f"{one} against {other}"] = comparison
+    return all(verdicts), numbers
 
 
 def growth(records: Records) -> Growth:
@@ -233,38 +263,36 @@ def _log_slope(rounds: np.ndarray, mean: np.ndarray) -> float | None:
 
 
 def evaluate(questions: Sequence[Question], results: Sequence[Result]) -> list[Claim]:
-    """Each claim in all dimensions together, then in each; one that the results cannot answer says why."""
+    """Each claim in all panels together, then in each; one that the results cannot answer says why."""
     claims = []
     for question in questions:
-        each = [_judge(question, results, dim) for dim in sorted({result.dim for result in results})]
-        claims += [_in_every_dim(question, each), *each]
+        each = [_judge(question, results, panel) for panel in dict.fromkeys(result.panel for result in results)]
+        claims += [in_every_panel(question.name, question.statement, each), *each]
     return claims
 
 
-def _judge(question: Question, results: Sequence[Result], dim: int) -> Claim:
-    found = {}
-    for policy, design in question.needs:
-        fitting = [result for result in results if (result.policy, result.design, result.dim) == (policy, design, dim)]
-        if len(fitting) != 1:
-            reason = f"{len(fitting) or 'no'} curves are {policy} ({design}) at d = {dim}, and the claim is about one"
-            return Claim(question.name, question.statement, None, {}, reason, dim)
-        found[policy, design] = fitting[0]
+def _judge(question: Question, results: Sequence[Result], panel: str) -> Claim:
+    here = {result.curve: result for result in results if result.panel == panel}
+    missing = [label for label in question.needs if label not in here]
     try:
-        holds, numbers = question.judge(found)
-    except InvalidArgument as error:  # too few instances or checkpoints
-        return Claim(question.name, question.statement, None, {}, str(error), dim)
-    return Claim(question.name, question.statement, bool(holds), numbers, "", dim)
+        if missing:
+            raise InvalidArgument(f"{panel}: there is no curve {missing[0]!r}, and the claim is about it")
+        holds, numbers = question.judge(here)
+    except InvalidArgument as error:  # or there are too few instances or checkpoints
+        return Claim(question.name, question.statement, None, {}, str(error), panel)
+    return Claim(question.name, question.statement, bool(holds), numbers, "", panel)
 
 
-def _in_every_dim(question: Question, each: Sequence[Claim]) -> Claim:
-    numbers: Numbers = {f"d = {claim.dim}": {"holds": claim.holds} for claim in each}
+def in_every_panel(name: str, statement: str, each: Sequence[Claim]) -> Claim:
+    """A claim in all panels, from what became of it in each."""
+    numbers: Numbers = {str(claim.panel): {"holds": claim.holds} for claim in each}
     verdicts = [claim.holds for claim in each]
     if False in verdicts:
-        return Claim(question.name, question.statement, False, numbers)
+        return Claim(name, statement, False, numbers)
     reasons = [claim.reason for claim in each if claim.holds is None]
     if reasons or not each:
-        return Claim(question.name, question.statement, None, numbers, "; ".join(reasons) or "there are no results")
-    return Claim(question.name, question.statement, True, numbers)
+        return Claim(name, statement, None, numbers, "; ".join(reasons) or "there are no results")
+    return Claim(name, statement, True, numbers)
 
 
 def lines(claim: Claim) -> list[str]:
@@ -285,7 +313,7 @@ def _text(value: float | int | bool | None) -> str:
             return "yes" if value else "no"
         case int():
             return str(value)
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}"
 
 
 def write_claims(path: Path, claims: Iterable[Claim]) -> None:

@@ -50,12 +50,52 @@ SHAPES = {
 
 
 def results(shapes=None, *, dims=DIMS, rounds=ROUNDS, instances=INSTANCES):
-    """A result for each curve of Figure 1 and each dimension; `shapes` replaces some of the usual ones."""
+    """A result for each curve of Figure 1 and each panel; `shapes` replaces some of the usual ones."""
     shapes = SHAPES | (shapes or {})
     found = []
     for dim in dims:
         for index, curve in enumerate(logistic.study().curves):
             kind, final = shapes[curve.policy, curve.design]
             played = records(kind, final * (dim / 5) ** 0.7, rounds=rounds, instances=instances, seed=100 * dim + index)
-            found.append(Result(curve.label, curve.policy, curve.design, "logistic", dim, played, seconds=1.0 + index))
+            who = curve.label, curve.policy, curve.design, "logistic", f"d = {dim}"
+            found.append(Result(*who, played, seconds=1.0 + index))
+    return found
+
+
+def tags(dims=DIMS):
+    """What tables call the panels."""
+    return {f"d = {dim}": {"dim": dim} for dim in dims}
+
+
+# Of each curve of Figure 2: its policy, and its average reward at the end.
+REWARDS = {
+    "DeepFPL": ("deep_fpl", 0.535),
+    "DeepFL": ("deep_fl", 0.52),
+    "repGLM-FPL, m = 1 %": ("rep_glm_fpl", 0.42),
+    "repGLM-FPL, m = 5 %": ("rep_glm_fpl", 0.47),
+    "repGLM-FPL, m = 10 %": ("rep_glm_fpl", 0.485),
+    "repGLM-FPL, m = 20 %": ("rep_glm_fpl", 0.475),
+}
+DEEP_PANELS = ("MNIST, ReLU", "MNIST, tanh", "Fashion-MNIST, ReLU", "Fashion-MNIST, tanh")
+
+
+def deep_results(levels=None, *, panels=DEEP_PANELS, rounds=10_000, instances=50, checkpoints=100):
+    """A result for each curve of Figure 2 and each panel; `levels` replaces the average rewards of some curves."""
+    at = rounds * np.arange(1, checkpoints + 1) // checkpoints
+    found = []
+    for panel in panels:
+        for index, (label, (policy, usual)) in enumerate(REWARDS.items()):
+            level = (levels or {}).get(label, usual)
+            rng = np.random.default_rng(100 * panels.index(panel) + index)
+            learned = 0.3 + (level - 0.3) * at / (at + 0.03 * rounds) * 1.03
+            average = learned + rng.normal(0, 0.01, (instances, 1)) * np.sqrt(rounds / at)
+            played = Records(
+                instances=np.arange(instances),
+                rounds=at,
+                regret=0.5757 * at - average * at,
+                reward=average * at,
+                digest=np.arange(instances, dtype=np.uint32),
+                unconverged=np.zeros(instances, np.int64),
+            )
+            found.append(Result(label, policy, "", "classification", panel, played, seconds=1.0 + index))
     return found

@@ -16,7 +16,12 @@ from tests.experiments import fabricate
 
 @pytest.fixture(scope="module")
 def curves():
-    return summarize.series(fabricate.results())
+    return summarize.series(fabricate.results(), "regret")
+
+
+@pytest.fixture(scope="module")
+def rewards():
+    return summarize.series(fabricate.deep_results(), "reward")
 
 
 def lightness(colour):
@@ -46,7 +51,20 @@ def test_policies_differ_in_lightness_and_marker_and_designs_in_dash(curves):
     assert min(np.diff(shades)) > 10
     assert shades[-1] < 75  # and the lightest is dark enough for white paper
     assert len({one.marker for one in look.values()}) == 4
-    assert len(set(plot.COLOURS)) == len(set(plot.MARKERS)) == 7
+    assert (len(set(plot.COLOURS)), len(set(plot.MARKERS))) == (7, 8)
+
+
+def test_curves_of_figure_2_can_be_told_apart_by_colour_and_without(rewards):
+    more = [rewards[0]._replace(curve=name, policy=name) for name in ("neural_linear", "uniform")]
+    look = plot.looks([*rewards, *more])
+    assert len({one.colour for one in list(look.values())[:7]}) == 7
+    assert len({one.marker for one in look.values()}) == 8
+    deep_fpl, deep_fl, *variants = list(look.values())[:6]
+    assert lightness(deep_fl.colour) - lightness(deep_fpl.colour) > 40
+    assert deep_fpl.dash == deep_fl.dash == "solid"
+    assert len({one.dash for one in variants}) == 4
+    alone = [curve for curve in rewards if curve.policy == "rep_glm_fpl"]
+    assert plot.looks(alone).items() <= look.items()
 
 
 def test_looks_do_not_depend_on_what_else_is_drawn(curves):
@@ -60,8 +78,8 @@ def test_two_curves_of_one_policy_and_design_can_be_told_apart(curves):
 
 
 @pytest.mark.parametrize(("dims", "grid"), [((5,), (1, 1)), ((5, 10, 20), (1, 3)), ((2, 3, 5, 8), (2, 2))])
-def test_a_panel_for_each_dimension(dims, grid):
-    drawn = plot.figure(summarize.series(fabricate.results(dims=dims)))
+def test_a_panel_for_each_number_of_features(dims, grid):
+    drawn = plot.figure(summarize.series(fabricate.results(dims=dims), "regret"))
     assert [axes.get_title() for axes in drawn.axes] == [f"$d = {dim}$" for dim in dims]
     assert drawn.axes[0].get_gridspec().get_geometry() == grid
     assert drawn.axes[0].get_ylabel() == "Regret"
@@ -92,13 +110,38 @@ def test_every_curve_is_in_the_legend_and_the_legend_covers_no_panel(curves):
 
 def test_a_curve_far_above_the_others_does_not_press_them_to_the_floor(curves):
     axes = plot.figure(curves).axes[0]
-    second = sorted(float(curve.mean.max()) for curve in curves if curve.dim == 5)[-2]
+    second = sorted(float(curve.mean.max()) for curve in curves if curve.panel == "d = 5")[-2]
     assert axes.get_ylim()[1] == pytest.approx(1.3 * second)
     (note,) = axes.texts
     assert re.fullmatch(r"GLM-UCB \(theory\): [\d.]+k", note.get_text())
     without = plot.figure([curve for curve in curves if curve.curve != "GLM-UCB (theory)"]).axes[0]
     assert not without.texts
     assert without.get_ylim()[1] > second
+
+
+def test_average_rewards_are_drawn_below_their_optimum(rewards):
+    optima = dict.fromkeys(fabricate.DEEP_PANELS[:3], 0.5757)
+    drawn = plot.figure(rewards, measure="reward", optima=optima)
+    assert [axes.get_title() for axes in drawn.axes] == list(fabricate.DEEP_PANELS)
+    assert drawn.axes[0].get_gridspec().get_geometry() == (2, 2)
+    assert [axes.get_ylabel() for axes in drawn.axes] == ["Average reward", "", "Average reward", ""]
+    for axes, panel in zip(drawn.axes, fabricate.DEEP_PANELS, strict=True):
+        here = [curve for curve in rewards if curve.panel == panel]
+        for curve, line, band in zip(here, panel_lines(axes), axes.collections, strict=True):
+            np.testing.assert_allclose(line.get_ydata(), curve.mean)  # from the first checkpoint on
+            np.testing.assert_allclose(line.get_xdata(), curve.rounds)
+            assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((curve.mean + curve.stderr).max())
+        lowest, highest = min(c.mean.min() for c in here), max(c.mean.max() for c in here)
+        low, high = axes.get_ylim()
+        if panel in optima:
+            (line,) = [one for one in axes.lines if one.get_marker() == "None"]
+            assert list(line.get_ydata()) == [0.5757, 0.5757]
+            assert [text.get_text() for text in axes.texts] == ["optimum 0.576"]
+            highest = 0.5757
+        else:
+            assert len(axes.lines) == 6
+            assert not axes.texts
+        assert lowest - 0.2 * (highest - lowest) < low < lowest < highest < high < highest + 0.2 * (highest - lowest)
 
 
 def test_log_scale_keeps_to_what_can_be_drawn(curves):
@@ -110,10 +153,13 @@ def test_log_scale_keeps_to_what_can_be_drawn(curves):
 
 
 def test_bounds_are_the_theorems_and_need_a_log_scale(curves):
-    bounds = plot.bounds(curves, arms=100)
-    assert {(bound.policy, bound.dim) for bound in bounds} == {
-        (p, d) for p in ("glm_tsl", "glm_fpl") for d in (5, 10, 20)
-    }
+    bounds = []
+    for dim in (5, 10, 20):
+        here = [curve for curve in curves if curve.panel == f"d = {dim}"]
+        bounds += plot.bounds(here, features=dim, arms=100)
+    assert [(bound.panel, bound.policy) for bound in bounds] == [
+        (f"d = {d}", p) for d in (5, 10, 20) for p in ("glm_tsl", "glm_fpl")
+    ]
     at = theory.problem(features=5, rounds=50_000, arms=100)
     assert bounds[0].regret[-1] == pytest.approx(theory.regret_bound(bounds[0].policy, at))
     with pytest.raises(InvalidArgument, match="scale='log'"):
@@ -123,13 +169,13 @@ def test_bounds_are_the_theorems_and_need_a_log_scale(curves):
         assert [text.get_text() for text in axes.texts] == ["bounds of Theorems 1 and 2"]
         assert len(axes.lines) == 8 + 2
         assert axes.get_ylim()[1] > max(float(bound.regret.max()) for bound in bounds)
-    assert plot.bounds([curves[0]], arms=100) == []
+    assert plot.bounds([curves[0]], features=5, arms=100) == []
 
 
 def test_bounds_begin_where_the_theorems_do():
-    early = summarize.series(fabricate.results(rounds=100, dims=(20,)))
-    assert [int(bound.rounds[0]) for bound in plot.bounds(early, arms=100)] == [21, 21]
-    assert plot.bounds(summarize.series(fabricate.results(rounds=100, dims=(200,))), arms=100) == []
+    early = summarize.series(fabricate.results(rounds=100, dims=(20,)), "regret")
+    assert [int(bound.rounds[0]) for bound in plot.bounds(early, features=20, arms=100)] == [21, 21]
+    assert plot.bounds(early, features=200, arms=100) == []
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
@@ -137,6 +183,8 @@ def test_odd_runs_are_drawn_too(curves, scale):
     one = curves[0]._replace(rounds=np.array([7]), mean=np.array([3.0]), stderr=None, curve="costs $5 and $6")
     for drawn in (plot.figure([one], scale=scale), plot.figure([one._replace(mean=np.zeros(1))], scale=scale)):
         assert plot.to_bytes(drawn, dpi=40).startswith(b"\x89PNG")
+    if scale == "linear":
+        assert plot.to_bytes(plot.figure([one._replace(panel="$5")], measure="reward"), dpi=40)
 
 
 def test_png_has_the_size_asked_for_and_is_not_empty(curves):
@@ -164,6 +212,10 @@ def test_files_are_written_by_suffix_and_are_always_the_same(curves, tmp_path):
 def test_what_cannot_be_drawn_is_explained(curves):
     with pytest.raises(UnknownName, match="unknown scale 'loglog'"):
         plot.figure(curves, scale="loglog")
+    with pytest.raises(UnknownName, match="unknown measure 'gain'"):
+        plot.figure(curves, measure="gain")
+    with pytest.raises(InvalidArgument, match="use scale='linear'"):
+        plot.figure(curves, measure="reward", scale="log")
     with pytest.raises(InvalidArgument, match="nothing to draw"):
         plot.figure([])
 

@@ -14,12 +14,12 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import logistic
 from tests.experiments import fabricate
 
-ORDER = ["b", "a"]
+CURVES, PANELS = ["b", "a"], ["d = 5", "d = 10"]
 
 
-def result(curve="a", dim=5, first=0, instances=3, seconds=1.5, seed=0):
+def result(curve="a", panel="d = 5", first=0, instances=3, seconds=1.5, seed=0):
     played = fabricate.records("sqrt", 100.0, rounds=40, checkpoints=4, instances=instances, first=first, seed=seed)
-    return record.Result(curve, "glm_tsl", "theory", "logistic", dim, played, seconds)
+    return record.Result(curve, "glm_tsl", "theory", "logistic", panel, played, seconds)
 
 
 def assert_same(found, wanted):
@@ -36,15 +36,15 @@ def test_long_form_has_the_promised_columns_and_a_row_for_each_checkpoint():
     assert kinds == {name: {"float64": "double"}.get(kind, kind) for name, kind in record.COLUMNS.items()}
     assert table.num_rows == 2 * 3 * 4
     row = table.slice(5, 1).to_pylist()[0]  # second instance, second checkpoint
-    assert (row["curve"], row["dim"], row["instance"], row["round"]) == ("a", 5, 1, 20)
+    assert (row["curve"], row["panel"], row["instance"], row["round"]) == ("a", "d = 5", 1, 20)
     assert row["regret"] == result().records.regret[1, 1]
 
 
 def test_table_and_back_whatever_the_order_of_rows():
-    wanted = [result(), result(curve="b", first=7)]
+    wanted = [result(), result(panel="d = 10", seed=1), result(curve="b", first=7)]
     table = record.to_table(wanted)
     shuffled = table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
-    found = sorted(record.from_table(shuffled), key=lambda one: one.curve)
+    found = sorted(record.from_table(shuffled), key=lambda one: (one.curve, PANELS.index(one.panel)))
     assert_same([one._replace(seconds=1.5) for one in found], wanted)
 
 
@@ -57,9 +57,10 @@ def test_a_table_with_a_hole_is_refused():
 
 
 def test_file_and_back_with_seconds_and_metadata(tmp_path):
-    record.write_part(tmp_path / "one.parquet", [result(), result(dim=10)], task="t1", metadata={"worker": 3})
+    both = [result(), result(panel="d = 10")]
+    record.write_part(tmp_path / "one.parquet", both, task="t1", metadata={"worker": 3})
     stored = record.read(tmp_path / "one.parquet")
-    assert_same(stored.results, [result(), result(dim=10)])
+    assert_same(stored.results, both)
     assert stored.metadata == {"task": "t1", "worker": 3}
     assert [path.name for path in tmp_path.iterdir()] == ["one.parquet"]  # no temporary file stays
 
@@ -86,9 +87,9 @@ def test_records_that_make_no_sense_are_not_written(tmp_path, field, value, mess
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_holds_a_curve_and_dim_once(tmp_path):
+def test_a_file_holds_a_curve_and_panel_once(tmp_path):
     for results in ([], [result(), result(first=3)]):
-        with pytest.raises(InvalidArgument, match="one for each curve and dim"):
+        with pytest.raises(InvalidArgument, match="one for each curve and panel"):
             record.write(tmp_path / "bad.parquet", results)
 
 
@@ -133,16 +134,16 @@ def test_no_parts_yet(tmp_path):
 def combined(parts):
     """All results in a directory of parts, as a finished run has them."""
     stored = record.read_parts(parts).tasks.values()
-    return record.combine((one for each in stored for one in each.results), ORDER)
+    return record.combine((one for each in stored for one in each.results), CURVES, PANELS)
 
 
 def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
-    pieces = [result(curve, dim, first) for curve in ("a", "b") for dim in (10, 5) for first in (3, 0)]
+    pieces = [result(curve, panel, first) for curve in ("a", "b") for panel in PANELS[::-1] for first in (3, 0)]
     tables, merged = [], []
     for order in (pieces, pieces[::-1]):
         parts = tmp_path / f"parts{len(tables)}"
         for index, piece in enumerate(order):
-            name = f"{piece.curve}-{piece.dim}-{piece.records.instances[0]}"
+            name = f"{piece.curve}-{piece.panel}-{piece.records.instances[0]}"
             record.write_part(parts / f"{name}.parquet", [piece], task=name)
             os.utime(parts / f"{name}.parquet", (index, index))
         merged.append(combined(parts))
@@ -150,7 +151,7 @@ def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
         tables.append(pq.read_table(tmp_path / "regret.parquet"))
     assert tables[0].equals(tables[1])
     rows = tables[0].to_pylist()
-    keys = [(row["dim"], ORDER.index(row["curve"]), row["instance"], row["round"]) for row in rows]
+    keys = [(PANELS.index(row["panel"]), CURVES.index(row["curve"]), row["instance"], row["round"]) for row in rows]
     assert keys == sorted(keys)
     assert len(set(keys)) == len(keys) == 8 * 3 * 4
     assert_same(merged[0].results, merged[1].results)
@@ -176,9 +177,11 @@ def test_merge_warns_of_damage_and_contradiction(tmp_path):
 def test_batches_that_do_not_fit_together_are_refused():
     short = record.Result(*result()[:5], fabricate.records("log", 1.0, rounds=20, checkpoints=4, instances=2))
     with pytest.raises(InvalidArgument, match="different checkpoints"):
-        record.combine([result(), short], ORDER)
+        record.combine([result(), short], CURVES, PANELS)
     with pytest.raises(UnknownName, match="unknown curve 'c'"):
-        record.combine([result(curve="c")], ORDER)
+        record.combine([result(curve="c")], CURVES, PANELS)
+    with pytest.raises(UnknownName, match="unknown panel 'd = 7'"):
+        record.combine([result(panel="d = 7")], CURVES, PANELS)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):

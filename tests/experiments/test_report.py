@@ -41,10 +41,10 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def png():
-    return plot.to_bytes(plot.figure(summarize.series(fabricate.results())), "png", dpi=60)
+    return plot.to_bytes(plot.figure(summarize.series(fabricate.results(), "regret")), "png", dpi=60)
 
 
-def page(png, results=None, title="Logistic bandit", claims=None, **manifest):
+def page(png, results=None, title="Logistic bandit", claims=None, measure="regret", **manifest):
     results = fabricate.results() if results is None else results
     start = datetime(2024, 5, 1, tzinfo=UTC)
     content = record.manifest(
@@ -55,7 +55,8 @@ def page(png, results=None, title="Logistic bandit", claims=None, **manifest):
         title,
         pictures=[report.Picture(png, "Regret over rounds.", "Eight curves in three panels.")],
         claims=logistic.claims(results) if claims is None else claims,
-        summaries=summarize.summarize(results),
+        summaries=summarize.summarize(results, measure),
+        measure=measure,
         manifest=content | manifest,
     )
 
@@ -84,7 +85,7 @@ def test_the_figure_is_inside(png):
 
 def test_claims_numbers_and_provenance_are_there(png):
     text = " ".join(Page(page(png)).text)
-    assert "4 of 4 claims hold in every dimension." in text
+    assert "4 of 4 claims hold in every panel." in text
     assert text.count("✓ holds") == 4 * (1 + 3)
     assert "Informal GLM-UCB and UCB-GLM have linear regret." in text
     assert "GLM-TSL (theory) against GLM-UCB (theory): difference -" in text
@@ -97,21 +98,31 @@ def test_claims_numbers_and_provenance_are_there(png):
 def test_the_table_has_the_summary(png):
     results = fabricate.results(dims=(5,))
     html = page(png, results)
-    for row in summarize.summarize(results):
-        mean = report._regret(row.regret_mean)
+    for row in summarize.summarize(results, "regret"):
+        mean = report._regret(row.mean)
         assert re.search(rf"<td>{re.escape(row.curve)}</td><td>{mean}</td>", html)
     assert html.count("<tr>") == 1 + 8
+
+
+def test_a_page_about_rewards_says_nothing_of_regret(png):
+    html = page(png, fabricate.results(dims=(5,)), measure="reward", settings={})
+    text = " ".join(Page(html.replace("Regret over rounds.", "")).text)
+    assert "Average reward" in text
+    assert "in its favour by more than 2 standard errors" in text
+    assert "Final regret" not in text
+    assert "growth exponent" not in text
+    assert re.search(r"<td>UCB-GLM \(theory\)</td><td>0\.79\d\d</td><td>0\.000\d</td>", html)
 
 
 def test_verdicts_that_are_not_yes(png):
     claims = [
         Claim("a", "Holds.", True, {}),
         Claim("b", "Falls.", False, {"x": {"z": 1.0}}),
-        Claim("b", "Falls.", False, {"x": {"z": 1.0}}, dim=5),
+        Claim("b", "Falls.", False, {"x": {"z": 1.0}}, panel="d = 5"),
         Claim("c", "Unknown.", None, {}, "no curves"),
     ]
     text = " ".join(Page(page(png, claims=claims)).text)
-    assert "1 of 3 claims hold in every dimension, 1 does not, 1 could not be evaluated." in text
+    assert "1 of 3 claims hold in every panel, 1 does not, 1 could not be evaluated." in text
     assert "✗ does not hold" in text
     assert "– not evaluated" in text
     assert "no curves" in text
@@ -120,8 +131,8 @@ def test_verdicts_that_are_not_yes(png):
 
 
 def test_everything_is_escaped(png):
-    results = [one._replace(curve=f"{EVIL}{one.curve}") for one in fabricate.results(dims=(5,))]
-    claims = [Claim("n", EVIL, None, {}, EVIL), Claim("n", EVIL, False, {EVIL: {EVIL: 1.0}}, dim=5)]
+    results = [one._replace(curve=f"{EVIL}{one.curve}", panel=EVIL) for one in fabricate.results(dims=(5,))]
+    claims = [Claim("n", EVIL, None, {}, EVIL), Claim("n", EVIL, False, {EVIL: {EVIL: 1.0}}, panel=EVIL)]
     manifest = {"command": EVIL, "device": EVIL, "settings": {EVIL: EVIL}, "versions": {EVIL: EVIL}}
     html = page(png, results, title=EVIL, claims=claims, **manifest)
     assert "<script" not in html

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from explorax import record, runner
+from explorax import environments, make, record, runner, simulate
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments.study import from_settings
 from explorax.runner import Figure, RunFailed, journal, kept, pool, rebuild, run, worker
@@ -92,8 +92,8 @@ def test_a_run_leaves_everything(finished):
     assert outputs.complete
     assert outputs.warnings == []
     assert rows(outputs.out).num_rows == 2 * 2 * 200 * 8
-    assert [(one.dim, one.curve, one.instances) for one in outputs.summaries] == [
-        (dim, curve, 200) for dim in (2, 3) for curve in ("Uniform", "LinTS (informal)")
+    assert [(one.panel, one.curve, one.instances) for one in outputs.summaries] == [
+        (panel, curve, 200) for panel in ("d = 2", "d = 3") for curve in ("Uniform", "LinTS (informal)")
     ]
     assert all(one.seconds > 0 for one in outputs.summaries)
     about = manifest(outputs.out)
@@ -124,7 +124,7 @@ def test_a_finished_run_is_not_played_again(finished):
 def test_seconds_are_those_of_the_parts(finished):
     stored = [result for part in record.read_parts(finished[0].out / record.PARTS).tasks.values() for result in part[0]]
     for row in finished[0].summaries:
-        spent = [one.seconds for one in stored if (one.curve, one.dim) == (row.curve, row.dim)]
+        spent = [one.seconds for one in stored if (one.curve, one.panel) == (row.curve, row.panel)]
         assert len(spent) == 4
         assert row.seconds == pytest.approx(sum(spent))
 
@@ -339,7 +339,7 @@ def test_tasks_cover_every_instance_once():
         for together in (False, True):
             tasks = expand(study(instances=instances, curves=THREE), together)
             played = Counter(
-                (task.dim, curve.label, instance)
+                (task.panel.label, curve.label, instance)
                 for task in tasks
                 for curve in task.curves
                 for instance in range(task.first, task.first + task.instances)
@@ -354,6 +354,9 @@ def test_digests_change_with_what_decides_the_outcome():
     first = expand(study(), False)[0]
     same = expand(study(dims=[2], curves=[{"policy": "uniform"}], name="other"), False)[0]
     assert first.digest == same.digest
+    renamed = study(dims=[2])
+    other = replace(renamed, panels=(renamed.panels[0]._replace(curve_settings={"ridge": 2.0}),))
+    assert first.digest != expand(other, False)[0].digest
     for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"arms": 7}}):
         assert first.digest != expand(study(**changes), False)[0].digest
 
@@ -397,9 +400,10 @@ def test_failures_in_a_worker_become_errors():
     failure = player.attempt(tasks[0]._replace(rounds=0), lambda rounds: None)
     assert failure.wrong_input
     assert "rounds=0 must be" in failure.text
-    broken = player.attempt(tasks[0]._replace(dim=7), lambda rounds: None)
+    unknown = tasks[0].panel._replace(label="unknown")
+    broken = player.attempt(tasks[0]._replace(panel=unknown), lambda rounds: None)
     assert not broken.wrong_input
-    assert "KeyError: 7" in broken.text
+    assert "KeyError: ('Uniform', 'unknown')" in broken.text
     for message, kind in ((failure, InvalidArgument), (broken, RunFailed)):
         ours, theirs = multiprocessing.Pipe()
         theirs.send(message)
@@ -443,6 +447,45 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     assert outputs.summaries[1].seconds == outputs.summaries[2].seconds > 0
     assert (tmp_path / "figure1-log.png").exists()
     assert rebuild(tmp_path).complete
+
+
+def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_path, monkeypatch):
+    """In this process, as on a GPU: each panel with the policies that it asks for, whatever was finished before."""
+    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
+    settings = tomllib.loads(SETTINGS)
+    settings |= {"rounds": 40, "instances": 4, "measure": "reward", "environment_settings": {"arms": 6, "features": 2}}
+    del settings["dims"]
+    settings["panels"] = [
+        {"label": "Much", "curve_settings": {"ridge": 1e6}, "tags": {"ridge": "1e6"}},
+        {"label": "Little", "curve_settings": {"ridge": 0.1}, "tags": {"ridge": "0.1"}},
+    ]
+    own = from_settings(settings)
+    assert not any(pool.stacks(own, task) for task in expand(own, True))
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(own, tmp_path, stream=Hook(1, interrupt))
+    assert len(parts(tmp_path)) == 1
+    stream = io.StringIO()
+    outputs = run(own, tmp_path, stream=stream)
+    assert stream.getvalue().startswith("1 of 4 tasks are done already\n")
+    found = {(one.panel, one.curve): one.records for one in outputs.results}
+    assert list(found) == [(panel, curve) for panel in ("Much", "Little") for curve in ("Uniform", "LinTS (informal)")]
+    for (panel, curve), records in found.items():
+        ridge = {"ridge": {"Much": 1e6, "Little": 0.1}[panel]}
+        policy = make("uniform") if curve == "Uniform" else make("lin_ts", design="informal", **ridge)
+        alone = simulate(policy, environments.logistic(features=2, arms=6), rounds=40, instances=4, checkpoints=8)
+        assert list(records.digest) == list(alone.digest)
+    assert list(found["Much", "LinTS (informal)"].digest) != list(found["Little", "LinTS (informal)"].digest)
+    header, *body = (tmp_path / "summary.csv").read_text().splitlines()
+    assert header.startswith("policy,design,ridge,rounds,instances,reward_mean,reward_stderr")
+    assert [row.split(",")[2] for row in body] == ["1e6", "1e6", "0.1", "0.1"]
+    assert "Average reward in the study" in (tmp_path / "report.html").read_text()
+    assert len({path.split("-")[0] for path in parts(tmp_path)}) == 2
+    with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
+        rebuild(tmp_path, Figure(log=True))
 
 
 def test_the_live_display():

@@ -31,8 +31,8 @@ def played(regret, instances=None, rounds=None):
     )
 
 
-def result(records, curve="a", dim=5, policy="glm_tsl", design="theory"):
-    return Result(curve, policy, design, "logistic", dim, records, 2.5)
+def result(records, curve="a", panel="d = 5", policy="glm_tsl", design="theory"):
+    return Result(curve, policy, design, "logistic", panel, records, 2.5)
 
 
 def curve(shape, rounds=100_000, checkpoints=400, instances=3):
@@ -43,24 +43,29 @@ def curve(shape, rounds=100_000, checkpoints=400, instances=3):
 
 def test_summary_against_numbers_by_hand():
     final = [1.0, 2.0, 4.0, 9.0]
-    (row,) = summarize.summarize([result(played([[0.5, value] for value in final]))])
-    assert (row.curve, row.policy, row.design, row.dim, row.rounds, row.instances) == (
-        "a",
-        "glm_tsl",
-        "theory",
-        5,
-        20,
-        4,
-    )
-    assert row.regret_mean == 4.0
-    assert row.regret_stderr == pytest.approx(np.sqrt((9 + 4 + 0 + 25) / 3 / 4))
-    assert (row.regret_q10, row.regret_q50, row.regret_q90) == pytest.approx((1.3, 3.0, 7.5))
-    assert (row.regret_max, row.unconverged, row.seconds) == (9.0, 0 + 1 + 2 + 3, 2.5)
+    (row,) = summarize.summarize([result(played([[0.5, value] for value in final]))], "regret")
+    assert (row.curve, row.policy, row.design) == ("a", "glm_tsl", "theory")
+    assert (row.panel, row.rounds, row.instances) == ("d = 5", 20, 4)
+    assert row.mean == 4.0
+    assert row.stderr == pytest.approx(np.sqrt((9 + 4 + 0 + 25) / 3 / 4))
+    assert (row.q10, row.q50, row.q90) == pytest.approx((1.3, 3.0, 7.5))
+    assert (row.max, row.unconverged, row.seconds) == (9.0, 0 + 1 + 2 + 3, 2.5)
+
+
+def test_rewards_are_averages_per_round():
+    rewards = np.array([[5.0, 12.0], [7.0, 16.0]])
+    paid = result(played(np.zeros((2, 2)))._replace(reward=rewards))
+    (row,) = summarize.summarize([paid], "reward")
+    assert (row.mean, row.max) == pytest.approx((0.7, 0.8))  # 12 and 16 in 20 rounds
+    assert row.stderr == pytest.approx(0.1)
+    (found,) = summarize.series([paid], "reward")
+    np.testing.assert_allclose(found.mean, [0.6, 0.7])
+    np.testing.assert_allclose(found.stderr, [0.1, 0.1])
 
 
 def test_series_against_numpy():
     regret = np.random.default_rng(0).gamma(2.0, size=(7, 5)).cumsum(axis=1)
-    (found,) = summarize.series([result(played(regret))])
+    (found,) = summarize.series([result(played(regret))], "regret")
     np.testing.assert_allclose(found.mean, regret.mean(axis=0))
     np.testing.assert_allclose(found.stderr, regret.std(axis=0, ddof=1) / np.sqrt(7))
     np.testing.assert_array_equal(found.rounds, [10, 20, 30, 40, 50])
@@ -68,46 +73,72 @@ def test_series_against_numpy():
 
 def test_a_single_instance_has_no_standard_error(tmp_path):
     alone = result(played([[1.0, 2.0]]))
-    (row,) = summarize.summarize([alone])
-    assert (row.regret_mean, row.regret_stderr) == (2.0, None)
-    assert summarize.series([alone])[0].stderr is None
-    summarize.write_summary(tmp_path / "summary.csv", [row])
+    (row,) = summarize.summarize([alone], "regret")
+    assert (row.mean, row.stderr) == (2.0, None)
+    assert summarize.series([alone], "regret")[0].stderr is None
+    summarize.write_summary(tmp_path / "summary.csv", [row], "regret", {"d = 5": {"dim": 5}})
     (read,) = csv.DictReader((tmp_path / "summary.csv").read_text().splitlines())
     assert read["regret_stderr"] == ""
 
 
 def test_summary_csv(tmp_path):
-    rows = summarize.summarize(fabricate.results())
-    summarize.write_summary(tmp_path / "summary.csv", rows)
+    rows = summarize.summarize(fabricate.results(), "regret")
+    summarize.write_summary(tmp_path / "summary.csv", rows, "regret", fabricate.tags())
     assert (tmp_path / "summary.csv").read_text().splitlines()[0] == COLUMNS
     read = list(csv.DictReader((tmp_path / "summary.csv").read_text().splitlines()))
     assert len(read) == len(rows) == 24
     for got, row in zip(read, rows, strict=True):
         assert got["curve"] == row.curve
-        assert float(got["regret_mean"]) == pytest.approx(row.regret_mean, abs=1e-6)
+        assert f"d = {got['dim']}" == row.panel
+        assert float(got["regret_mean"]) == pytest.approx(row.mean, abs=1e-6)
+
+
+def test_summary_csv_of_rewards_has_the_tags_of_its_panels_and_no_empty_column_of_designs(tmp_path):
+    rows = summarize.summarize([result(played([[1.0]]), panel="MNIST, ReLU", policy="deep_fpl", design="")], "reward")
+    tags = {"MNIST, ReLU": {"dataset": "mnist", "activation": "relu"}}
+    summarize.write_summary(tmp_path / "summary.csv", rows, "reward", tags)
+    header, row = (tmp_path / "summary.csv").read_text().splitlines()
+    assert header == (
+        "policy,dataset,activation,rounds,instances,reward_mean,reward_stderr,seconds,curve,"
+        "reward_q10,reward_q50,reward_q90,reward_max,unconverged"
+    )
+    assert row == "deep_fpl,mnist,relu,10,1,0.0,,2.5,a,0.0,0.0,0.0,0.0,0"
 
 
 def test_comparison_is_paired_over_common_instances():
     first = result(played([[1.0], [5.0], [9.0], [100.0]], instances=[1, 2, 3, 8]))
     second = result(played([[77.0], [2.0], [7.0], [10.0]], instances=[0, 1, 2, 3]), curve="b")
-    found = compare(first, second)
+    found = compare(first, second, "regret")
     assert (found.instances, found.difference) == (3, pytest.approx(-4 / 3))  # −1, −2, −1
     assert found.stderr == pytest.approx(1 / 3)
     assert found.z == pytest.approx(-4.0)
     assert found.beats
-    assert not compare(second, first).beats
+    assert not compare(second, first, "regret").beats
     close = result(played([[1.0], [9.0], [9.0]], instances=[1, 2, 3]), curve="c")
-    assert not compare(close, second).beats  # −1, 2, −1: pairs, not just means
+    assert not compare(close, second, "regret").beats  # −1, 2, −1: pairs, not just means
+
+
+def test_more_reward_beats_less():
+    paid = [
+        result(played([[0.0]] * 3)._replace(reward=np.array(reward)))
+        for reward in ([[5.0], [6], [7]], [[4.0], [5], [5]])
+    ]
+    found = compare(*paid, "reward")
+    assert found.difference == pytest.approx(4 / 3 / 10)  # in 10 rounds
+    assert found.z == pytest.approx(4.0)
+    assert found.beats
+    assert not compare(*paid[::-1], "reward").beats
+    assert not compare(paid[0], paid[0], "reward").beats
 
 
 def test_comparisons_that_cannot_be_made():
     ours = result(played([[1.0], [2.0]]))
     for other in (played([[1.0], [2.0]], instances=[1, 5]), played([[1.0]], instances=[9])):
         with pytest.raises(InvalidArgument, match="two instances in common"):
-            compare(ours, result(other, curve="b"))
+            compare(ours, result(other, curve="b"), "regret")
     with pytest.raises(InvalidArgument, match="runs of the same length"):
-        compare(ours, result(played([[1.0, 2.0], [1.0, 2.0]]), curve="b"))
-    same = compare(ours, ours)
+        compare(ours, result(played([[1.0, 2.0], [1.0, 2.0]]), curve="b"), "regret")
+    same = compare(ours, ours, "regret")
     assert (same.difference, same.stderr, same.z, same.beats) == (0.0, 0.0, None, False)
 
 
@@ -186,41 +217,40 @@ def always(answer):
     return lambda found: (answer, {"x": {"value": 1.0}})
 
 
-def judged(answers, needs=(("glm_tsl", "theory"),)):
-    """A claim whose answer depends on the dimension."""
+def judged(answers, needs=("a",)):
+    """A claim whose answer depends on the panel."""
 
     def judge(found):
-        return answers[found["glm_tsl", "theory"].dim], {"x": {"value": 1.0}}
+        return answers[found["a"].panel], {"x": {"value": 1.0}}
 
-    results = [result(played([[1.0], [2.0]]), dim=dim) for dim in (5, 10)]
+    results = [result(played([[1.0], [2.0]]), panel=panel) for panel in ("wide", "narrow")]
     return summarize.evaluate([Question("name", "Statement.", needs, judge)], results)
 
 
-def test_a_claim_holds_overall_if_it_holds_in_every_dimension():
-    overall, five, ten = judged({5: True, 10: True})
-    assert (overall.holds, overall.dim, five.dim, ten.dim) == (True, None, 5, 10)
-    overall, five, ten = judged({5: True, 10: False})
-    assert (overall.holds, five.holds, ten.holds) == (False, True, False)
-    assert overall.numbers == {"d = 5": {"holds": True}, "d = 10": {"holds": False}}
-    assert (overall.verdict, five.verdict) == ("does not hold", "holds")
+def test_a_claim_holds_overall_if_it_holds_in_every_panel():
+    overall, wide, narrow = judged({"wide": True, "narrow": True})
+    assert (overall.holds, overall.panel, wide.panel, narrow.panel) == (True, None, "wide", "narrow")
+    overall, wide, narrow = judged({"wide": True, "narrow": False})
+    assert (overall.holds, wide.holds, narrow.holds) == (False, True, False)
+    assert overall.numbers == {"wide": {"holds": True}, "narrow": {"holds": False}}
+    assert (overall.verdict, wide.verdict) == ("does not hold", "holds")
 
 
-def test_a_claim_about_curves_that_are_missing_or_ambiguous_is_not_evaluated():
-    overall, five, _ = judged({}, needs=(("glm_fpl", "theory"),))
-    assert (overall.holds, five.holds, five.verdict) == (None, None, "not evaluated")
-    assert five.reason == "no curves are glm_fpl (theory) at d = 5, and the claim is about one"
-    twice = [result(played([[1.0]]), curve=label) for label in ("a", "b")]
-    (overall, _) = summarize.evaluate([Question("n", "S.", (("glm_tsl", "theory"),), always(True))], twice)
-    assert overall.reason.startswith("2 curves are glm_tsl (theory)")
+def test_a_claim_about_a_curve_that_is_missing_is_not_evaluated():
+    overall, wide, _ = judged({}, needs=("a", "b"))
+    assert (overall.holds, wide.holds, wide.verdict) == (None, None, "not evaluated")
+    assert wide.reason == "wide: there is no curve 'b', and the claim is about it"
     (overall,) = summarize.evaluate([Question("n", "S.", (), always(True))], [])
     assert (overall.holds, overall.reason) == (None, "there are no results")
 
 
 def test_claims_as_text_and_json(tmp_path):
-    numbers = {"A against B": {"difference": -1234.56, "z": None, "late_share": 0.1234, "instances": 3, "linear": True}}
-    claims = [Claim("n", "S.", True, numbers, dim=5), Claim("m", "T.", None, {}, "why")]
+    numbers = {
+        "A against B": {"difference": -1234.56, "z": None, "late_share": 0.12345, "instances": 3, "linear": True}
+    }
+    claims = [Claim("n", "S.", True, numbers, panel="d = 5"), Claim("m", "T.", None, {}, "why")]
     assert summarize.lines(claims[0]) == [
-        "A against B: difference -1234.6, z unknown, late share 0.12, instances 3, linear yes"
+        "A against B: difference -1234.6, z unknown, late share 0.1235, instances 3, linear yes"
     ]
     assert summarize.lines(claims[1]) == ["why"]
     summarize.write_claims(tmp_path / "claims.json", claims)

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     devices.prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(given)
-    options.command = shlex.join(["explorax", *without_out(given)])
+    options.command = shlex.join(["explorax", *without_places(given)])
     try:
         code: int = options.action(options)
         return code
@@ -40,11 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def without_out(given: Sequence[str]) -> list[str]:
-    """The arguments without --out DIR: where results lie does not belong to how they came about."""
-    kept = [one for one in given if not one.startswith("--out=")]
-    if "--out" in kept:
-        del kept[kept.index("--out") : kept.index("--out") + 2]
+def without_places(given: Sequence[str]) -> list[str]:
+    """The arguments without --out DIR and --data DIR: where files lie does not belong to how results came about."""
+    kept = list(given)
+    for option in ("--out", "--data"):
+        kept = [one for one in kept if not one.startswith(f"{option}=")]
+        if option in kept:
+            del kept[kept.index(option) : kept.index(option) + 2]
     return kept
 
 
@@ -63,16 +65,19 @@ def parser() -> argparse.ArgumentParser:
     reproduce = add(every, "reproduce", "reproduce an experiment of the paper")
     experiments = reproduce.add_subparsers(title="experiments", metavar="EXPERIMENT", required=True)
     add_logistic(add(experiments, "logistic", "Figure 1: logistic bandits", texts.LOGISTIC, texts.AROUND_LOGISTIC))
+    add_deep(add(experiments, "deep", "Figure 2: deep bandits", texts.DEEP, texts.AROUND_DEEP))
 
     own = add(every, "run", "run a study of your own", texts.RUN, texts.FILES)
     own.add_argument("settings", nargs="?", type=Path, metavar="SETTINGS.toml", help="the settings of the study")
     own.add_argument("--example", action="store_true", help="print a complete settings file and stop")
     add_running(own, "results/NAME")
+    add_drawing(own)
     own.set_defaults(action=commands.run_own)
 
     again = add(every, "report", "rebuild tables, claims, figures and report of a run", texts.REPORT, texts.FILES)
     again.add_argument("directory", type=Path, metavar="DIR", help="the out directory of a run")
     add_drawing(again)
+    add_judging(again)
     again.set_defaults(action=commands.report)
 
     listing = add(every, "policies", "list all policies")
@@ -101,7 +106,7 @@ def add(to: Any, name: str, summary: str, description: str = "", epilog: str = "
 
 def add_logistic(to: argparse.ArgumentParser) -> None:
     """`reproduce logistic`."""
-    to.add_argument("--quick", action="store_true", help="2 000 rounds and 24 instances, unless given")
+    to.add_argument("--quick", action="store_true", help="2 000 rounds and 50 instances, unless given")
     to.add_argument("--dims", type=int, nargs="+", metavar="D", help="numbers of features (5 10 20)")
     to.add_argument("--rounds", type=int, metavar="N", help="length of a run (50 000)")
     to.add_argument("--instances", type=int, metavar="M", help="random problems that every curve plays (100)")
@@ -118,21 +123,44 @@ def add_logistic(to: argparse.ArgumentParser) -> None:
         help="of theta: a number, or `printed` for the 3/d^2 in the paper's text, where 3/d must be meant (3/d)",
     )
     add_running(to, "results/logistic, with --quick results/logistic-quick")
+    add_drawing(to)
     to.set_defaults(action=commands.reproduce_logistic)
+
+
+def add_deep(to: argparse.ArgumentParser) -> None:
+    """`reproduce deep`."""
+    to.add_argument("--quick", action="store_true", help="digits, 2 000 rounds and 50 instances, unless given")
+    to.add_argument("--data", type=Path, metavar="DIR", help="where the data sets lie (downloaded once)")
+    to.add_argument("--datasets", nargs="+", metavar="NAME", help="mnist, fashion, digits, or files (mnist fashion)")
+    to.add_argument("--activations", nargs="+", metavar="F", help="of the hidden units (relu tanh)")
+    to.add_argument("--rounds", type=int, metavar="N", help="length of a run (10 000)")
+    to.add_argument("--instances", type=int, metavar="M", help="random problems that every curve plays (500)")
+    to.add_argument("--percents", type=float, nargs="+", metavar="P", help="m of repGLM-FPL (1 5 10 20)")
+    to.add_argument("--replay", choices=("recent", "uniform"), help="the examples of a training step (recent)")
+    to.add_argument("--scale", type=float, metavar="A", help="of DeepFPL's perturbation (1)")
+    to.add_argument("--policies", nargs="+", metavar="NAME", help="see `explorax policies` (the paper's three)")
+    to.add_argument("--seed", type=int, metavar="S", help="another seed, other instances (0)")
+    to.add_argument("--checkpoints", type=int, metavar="C", help="how often rewards are recorded (100)")
+    add_running(to, "results/deep, with --quick results/deep-quick")
+    to.set_defaults(action=commands.reproduce_deep, log=False, bound=False)
 
 
 def add_running(to: argparse.ArgumentParser, out: str) -> None:
     """What all runs take."""
     to.add_argument("--out", type=Path, metavar="DIR", help=f"where results go ({out})")
     to.add_argument("--processes", type=int, metavar="P", help="on a CPU: how many cores to use (all)")
-    add_drawing(to)
+    add_judging(to)
+
+
+def add_judging(to: argparse.ArgumentParser) -> None:
+    """What can be said about claims."""
+    to.add_argument("--strict", action="store_true", help="exit with 3 if a claim does not hold")
 
 
 def add_drawing(to: argparse.ArgumentParser) -> None:
-    """What can be said about figures and claims."""
+    """What can be said about figures of regret."""
     to.add_argument("--log", action="store_true", help="add a figure with logarithmic axes")
     to.add_argument("--bound", action="store_true", help="draw the theorems' regret bounds into it; implies --log")
-    to.add_argument("--strict", action="store_true", help="exit with 3 if a claim does not hold")
 
 
 def add_theory(to: argparse.ArgumentParser) -> None:

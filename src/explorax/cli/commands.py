@@ -2,9 +2,10 @@
 
 import argparse
 import importlib
+import os
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +30,26 @@ def reproduce_logistic(options: argparse.Namespace) -> int:
 
     names = ["dims", "rounds", "instances", "policies", "ridge", "seed", "tolerance", "parameter_variance"]
     names += ["checkpoints", "spacing"]
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    study = (logistic.quick if options.quick else logistic.study)(**given)
-    return play(study, options.out or Path("results", "logistic-quick" if options.quick else "logistic"), options)
+    return reproduce(logistic.quick if options.quick else logistic.study, names, options)
+
+
+def reproduce_deep(options: argparse.Namespace) -> int:
+    """Run Figure 2, or a variation on it."""
+    from explorax.experiments import deep
+
+    if options.data is not None:
+        if not options.data.is_dir():
+            raise InvalidArgument(f"--data {options.data} is no directory: give the one that holds the data sets")
+        os.environ["EXPLORAX_DATA"] = str(options.data.resolve())  # which workers inherit
+    names = ["datasets", "activations", "rounds", "instances", "percents", "replay", "scale", "policies", "seed"]
+    names += ["checkpoints"]
+    return reproduce(deep.quick if options.quick else deep.study, names, options)
+
+
+def reproduce(build: "Callable[..., Study]", names: Sequence[str], options: argparse.Namespace) -> int:
+    """Run an experiment of the paper with those of its settings that are given."""
+    study = build(**{name: getattr(options, name) for name in names if getattr(options, name) is not None})
+    return play(study, options.out or Path("results", f"{study.name}-quick" if options.quick else study.name), options)
 
 
 def run_own(options: argparse.Namespace) -> int:
@@ -77,35 +95,36 @@ def report(options: argparse.Namespace) -> int:
 
 
 def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
-    """Print regrets, claims and paths; the exit code says whether --strict is satisfied."""
+    """Print what was measured, claims and paths; the exit code says whether --strict is satisfied."""
     for warning in outputs.warnings:
         complain(f"warning: {warning}")
     if not outputs.complete:
         print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks; run the study again to go on\n")
     rows = outputs.summaries
-    dims = sorted({row.dim for row in rows})
-    cells = {(row.curve, row.dim): regret(row.regret_mean, row.regret_stderr) for row in rows}
-    print(f"Regret after {rows[0].rounds} rounds, mean ± standard error over {rows[0].instances} instances\n")
-    body = [[curve, *(cells.get((curve, dim), "-") for dim in dims)] for curve in dict.fromkeys(r.curve for r in rows)]
-    print(table([["", *(f"d = {dim}" for dim in dims)], *body]))
-    overall = [claim for claim in outputs.claims if claim.dim is None]
+    name, digits = {"regret": ("Regret", 1), "reward": ("Average reward", 4)}[outputs.measure]
+    print(f"{name} after {rows[0].rounds} rounds, mean ± standard error over {rows[0].instances} instances\n")
+    curves, panels = ({getattr(row, kind): None for row in rows} for kind in ("curve", "panel"))  # in their order
+    cells = {(row.curve, row.panel): with_error(row.mean, row.stderr, digits) for row in rows}
+    body = [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves]
+    print(table([["", *panels], *body]))
+    overall = [claim for claim in outputs.claims if claim.panel is None]
     if overall:
         print("\nClaims of the paper\n")
         each: dict[str, list[str]] = {one.name: [] for one in overall}
         for claim in outputs.claims:
-            if claim.dim is not None:
-                each[claim.name].append(f"d = {claim.dim}: {claim.verdict}")
+            if claim.panel is not None:
+                each[claim.name].append(f"{claim.panel}: {claim.verdict}")
         for claim in overall:
-            print(f"  {claim.verdict:14s} {claim.statement} ({', '.join(each[claim.name])})")
+            print(f"  {claim.verdict:14s} {claim.statement} ({'; '.join(each[claim.name])})")
     print("\nWritten\n")
     for path in outputs.files:
         print(f"  {path}")
     return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in overall) else DONE
 
 
-def regret(mean: float, stderr: float | None) -> str:
+def with_error(mean: float, stderr: float | None, digits: int) -> str:
     """A mean and its standard error."""
-    return f"{mean:.1f}" + ("" if stderr is None else f" ± {stderr:.1f}")
+    return f"{mean:.{digits}f}" + ("" if stderr is None else f" ± {stderr:.{digits}f}")
 
 
 def show_policies(options: argparse.Namespace) -> int:
@@ -115,10 +134,9 @@ def show_policies(options: argparse.Namespace) -> int:
     entries = list(policies().values())
     rows = [["name", "algorithm", "randomized", "families", "designs", "cost of a round"]]
     for e in entries:
-        randomized = "yes" if e.randomized else "no"
-        rows.append([e.name, e.title, randomized, ", ".join(e.families), ", ".join(e.designs) or "-", e.cost])
+        rows.append([e.name, e.title, e.randomized, ", ".join(e.families), ", ".join(e.designs) or "-", e.cost])
     print(table(rows, right=False))
-    print("\nK arms, d features, s Newton steps.  References:\n")
+    print("\nK arms, d features, s steps; a network of P weights with h last units, batches of B.  References:\n")
     print(table([[e.name, e.reference] for e in entries], right=False))
     return DONE
 

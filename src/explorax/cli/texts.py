@@ -19,6 +19,8 @@ EXAMPLES = """\
 examples:
   explorax reproduce logistic --quick        Figure 1 in small: a first look
   explorax reproduce logistic                Figure 1 as in the paper
+  explorax reproduce deep --quick            Figure 2 in small, on small images
+  explorax reproduce deep --data DIR         Figure 2 as in the paper
   explorax run --example > mine.toml         settings for a study of your own
   explorax run mine.toml                     ... and its run
   explorax report results/logistic           rebuild tables, figures and report
@@ -46,13 +48,15 @@ The paper's claims about the figure are then checked by code, one by one.
 FILES = """\
 files in the out directory:
   report.html      all that was found, on one page that needs nothing else
-  figure1.png/pdf  mean regret over rounds with a band of 1 standard error, a
-                   panel for each d; --log adds figure1-log
-  summary.csv      a row for each curve and d: regret after the last round, its
-                   mean, standard error, quantiles and maximum over instances,
-                   seconds spent, and fits that did not converge
+  figure1.png/pdf  mean regret, or average reward, over rounds with a band of 1
+                   standard error, in panels; --log adds figure1-log; it is
+                   figure2 for `reproduce deep`
+  summary.csv      a row for each curve and panel: regret after the last round,
+                   or average reward, its mean, standard error, quantiles and
+                   maximum over instances, seconds spent, and fits that did not
+                   converge
   claims.json      each claim, whether it holds, and the numbers behind that
-  regret.parquet   every instance: curve, policy, design, environment, dim,
+  regret.parquet   every instance: curve, policy, design, environment, panel,
                    instance, round, cumulative regret and reward, a digest of
                    the arms pulled, unconverged fits
   manifest.json    settings, versions, device and times
@@ -74,12 +78,53 @@ spends most of its time compiling.  The display tells the time left.
 """
 AROUND_LOGISTIC += FILES
 
+DEEP = """\
+Reproduces Figure 2 of the paper: average reward in deep bandits.
+
+A round shows K = 10 random images.  One of the target label, which the policy is
+not told, pays 1 with probability 0.75, any other with 0.25.  DeepFPL trains a
+neural network on perturbed rewards, DeepFL on the rewards themselves, and
+repGLM-FPL learns one from random arms in the first m percent of the rounds, then
+plays GLM-FPL on its hidden layer.  All play the same 500 instances, 50 for each
+label, for 10 000 rounds on MNIST and on Fashion-MNIST, with ReLU and with tanh
+units.  The best possible average reward is 0.576.
+
+The paper's claims about the figure are then checked by code, one by one.
+"""
+
+AROUND_DEEP = """\
+examples:
+  explorax reproduce deep --quick
+  explorax reproduce deep --data data --datasets mnist --activations relu
+  explorax reproduce deep --policies deep_fpl uniform --replay uniform
+  explorax reproduce deep --datasets mine.csv --rounds 5000 --instances 50
+
+the data: MNIST and Fashion-MNIST are downloaded once, into the user's cache.  With
+--data DIR, or EXPLORAX_DATA=DIR in the environment, nothing is: the images and labels
+are then train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz in DIR/mnist and
+DIR/fashion-mnist, as they were published.  The small digits come with scikit-learn.
+A file is a table, CSV or Parquet, with a column `label`.
+
+how long it takes: the full run is 120 million rounds, each with a training step, and
+is meant for a GPU.  The display tells the time left.
+
+"""
+AROUND_DEEP += FILES
+
 RUN = """\
 Runs a study of your own: any policies of `explorax policies`, with any settings,
 on a random environment.  The settings are a TOML file.
 
-  environment            "logistic" (rewards 0 or 1), "gaussian" or "poisson"
-  dims                   list of d, the numbers of features
+  environment            "logistic" (rewards 0 or 1), "gaussian", "poisson", or
+                         "classification": a data set, where one label pays
+  dims                   list of d, the numbers of features; a panel of the figure
+                         for each
+  panels                 in place of dims, list of tables:
+      label              what the panel is called
+      environment_settings, curve_settings
+                         what it adds to the settings of the environment, and of
+                         the curves whose policies take it
+      tags               its columns in summary.csv; the label if absent
   rounds                 n, the length of a run
   curves                 list of tables, one for each curve of the figure:
       policy             a name from `explorax policies`
@@ -87,12 +132,16 @@ on a random environment.  The settings are a TOML file.
       label              what the curve is called; from policy and design if absent
       settings           arguments of the policy, as for explorax.make
   name                   of the study; its results go to results/NAME
+  measure                "regret" (the default) or "reward", its average per round
   instances              how many random problems each curve plays (100)
   seed                   the same seed, the same instances (0)
   checkpoints            how often regret is recorded (100), or a list of rounds
   spacing                of the checkpoints: "even" (the default) or "log"
   environment_settings   table of arguments of the environment: arms (100),
-                         parameter_variance, arms_change, fixed_arms, theta
+                         parameter_variance, arms_change, fixed_arms, theta; of
+                         "classification": data ("digits", "mnist", "fashion" or
+                         the path of a CSV or Parquet file), label (its column),
+                         arms (10), high, low, target
 
 `explorax run --example` prints a complete file to start from.
 """
@@ -103,6 +152,7 @@ name = "mine"                     # results go to results/mine
 
 environment = "logistic"          # rewards 0 or 1; also "gaussian" and "poisson"
 dims = [5, 10]                    # numbers of features; one panel of the figure for each
+measure = "regret"                # or "reward": the average per round
 rounds = 2000
 instances = 50                    # random problems that every curve plays
 seed = 0

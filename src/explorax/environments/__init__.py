@@ -1,4 +1,4 @@
-"""Random bandit problems to play against, one reward law to a file; `base.py` says what an environment is.
+"""Random bandit problems to play against, one kind to a file; `base.py` says what an environment is.
 
 environment = explorax.environments.logistic(features=5)          # or make("logistic", features=5)
 instance = environment.draw(key)
@@ -9,16 +9,22 @@ reward = environment.reward(key, offer, arm)
 from collections.abc import Callable
 from typing import Any
 
-from explorax.environments.base import Environment
+from explorax.environments.base import Environment, Offer
+from explorax.environments.classification import classification
 from explorax.environments.gaussian import gaussian
 from explorax.environments.logistic import logistic
 from explorax.environments.poisson import poisson
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.registry import setting_names
 
-__all__ = ["BUILDERS", "Environment", "gaussian", "logistic", "make", "poisson"]
+__all__ = ["BUILDERS", "Environment", "Offer", "classification", "gaussian", "logistic", "make", "poisson"]
 
-BUILDERS: dict[str, Callable[..., Any]] = {"logistic": logistic, "gaussian": gaussian, "poisson": poisson}
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "logistic": logistic,
+    "gaussian": gaussian,
+    "poisson": poisson,
+    "classification": classification,
+}
 
 
 def make(name: str, **settings: object) -> Environment:

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from explorax.experiments.study import Curve, Study, curve
+from explorax.experiments.study import Curve, Study, curve, for_features
 from explorax.record import Result
 from explorax.registry import entry_of, setting_names
-from explorax.summarize import Claim, Numbers, Player, Question, compare, evaluate, growth
+from explorax.summarize import Claim, Numbers, Question, beat, evaluate, growth
 
 POLICIES = ("glm_ucb", "ucb_glm", "glm_tsl", "glm_fpl")
 DIMS = (5, 10, 20)
@@ -45,7 +45,7 @@ def study(
         name="logistic",
         environment="logistic",
         environment_settings={"arms": arms} | variance,
-        dims=tuple(dims),
+        panels=for_features(dims),
         rounds=rounds,
         instances=instances,
         seed=seed,
@@ -79,45 +79,35 @@ def claims(results: Sequence[Result]) -> list[Claim]:
     return evaluate(QUESTIONS, results)
 
 
-def _beats(pairs: Sequence[tuple[Player, Player]], found: Mapping[Player, Result]) -> tuple[bool, Numbers]:
-    numbers: Numbers = {}
-    verdicts = []
-    for first, second in pairs:
-        comparison = compare(found[first], found[second])
-        numbers[f"{found[first].curve} against {found[second].curve}"] = comparison._asdict()
-        verdicts.append(comparison.beats)
-    return all(verdicts), numbers
-
-
-def _grow(players: Sequence[Player], linear: bool, found: Mapping[Player, Result]) -> tuple[bool, Numbers]:
-    grown = {found[player].curve: growth(found[player].records) for player in players}
+def _grow(curves: Sequence[str], linear: bool, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
+    grown = {label: growth(found[label].records) for label in curves}
     return all(one.linear == linear for one in grown.values()), {label: one._asdict() for label, one in grown.items()}
 
 
 def _low_and_sublinear(
-    players: Sequence[Player], others: Sequence[Player], found: Mapping[Player, Result]
+    curves: Sequence[str], others: Sequence[str], found: Mapping[str, Result]
 ) -> tuple[bool, Numbers]:
-    sublinear, growths = _grow(players, False, found)
-    low, comparisons = _beats([(player, other) for player in players for other in others], found)
+    sublinear, growths = _grow(curves, False, found)
+    low, comparisons = beat([(one, other) for one in curves for other in others], "regret", found)
     return sublinear and low, growths | comparisons
 
 
-GLM_UCB, UCB_GLM, TSL, FPL = ((policy, "theory") for policy in POLICIES)
-INFORMAL_UCBS = (("glm_ucb", "informal"), ("ucb_glm", "informal"))
-INFORMAL_RANDOMIZED = (("glm_tsl", "informal"), ("glm_fpl", "informal"))
+GLM_UCB, UCB_GLM, TSL, FPL = (f"{name} (theory)" for name in ("GLM-UCB", "UCB-GLM", "GLM-TSL", "GLM-FPL"))
+INFORMAL_UCBS = ("GLM-UCB (informal)", "UCB-GLM (informal)")
+INFORMAL_RANDOMIZED = ("GLM-TSL (informal)", "GLM-FPL (informal)")
 
 QUESTIONS = (
     Question(
         "randomized_beat_glm_ucb",
         "Theory GLM-TSL and GLM-FPL beat theory GLM-UCB.",
         (TSL, FPL, GLM_UCB),
-        partial(_beats, ((TSL, GLM_UCB), (FPL, GLM_UCB))),
+        partial(beat, ((TSL, GLM_UCB), (FPL, GLM_UCB)), "regret"),
     ),
     Question(
         "ucb_glm_beats_randomized",
         "Theory UCB-GLM beats theory GLM-TSL and GLM-FPL.",
         (UCB_GLM, TSL, FPL),
-        partial(_beats, ((UCB_GLM, TSL), (UCB_GLM, FPL))),
+        partial(beat, ((UCB_GLM, TSL), (UCB_GLM, FPL)), "regret"),
     ),
     Question(
         "informal_ucbs_are_linear",

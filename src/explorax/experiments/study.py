@@ -1,6 +1,6 @@
 """A study: which policies play which environment, how long, how often.  Plain data, checked when made.
 
-As a settings file (TOML), with everything but the first four lines optional:
+As a settings file (TOML), with everything but `environment`, `rounds` and `curves` optional:
 
     environment = "logistic"
     dims = [5, 10, 20]                       # numbers of features; one panel of the figure for each
@@ -10,23 +10,47 @@ As a settings file (TOML), with everything but the first four lines optional:
       { policy = "glm_fpl", settings = { scale = 0.25 }, label = "GLM-FPL, a = 1/4" },
     ]
     name = "mine"
+    measure = "regret"                       # or "reward": the average reward so far
     instances = 100
     seed = 0
     checkpoints = 100                        # how many, or a list that ends at `rounds`
     spacing = "even"                         # or "log"
     environment_settings = { arms = 50 }
+
+Panels that differ in something else than `dims` are tables, each with a label.  What they set is added to what the
+study sets, and to what those curves set whose policies take it.  Their `tags` are what tables call them, a column for
+each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
+
+    panels = [
+      { label = "few arms", environment_settings = { features = 5, arms = 10 } },
+      { label = "more ridge", environment_settings = { features = 5, arms = 50 }, curve_settings = { ridge = 9.0 } },
+    ]
+
+Without either there is one panel, for an environment that needs no more settings.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NamedTuple
 
+from explorax import environments
 from explorax.checks import check_whole
+from explorax.environments import Environment
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.policies.base import Policy
-from explorax.registry import entry_of, make
+from explorax.registry import entry_of, make, policies, setting_names
+from explorax.summarize import MEASURES, Summary
 
 SPACINGS = ("even", "log")
+
+
+class Panel(NamedTuple):
+    """One panel of the figure: what it adds to the settings of the study, under a label that is unique there."""
+
+    label: str  # "d = 5"
+    environment_settings: dict[str, Any]  # beyond the study's: {"features": 5}
+    curve_settings: dict[str, Any]  # beyond each curve's, where its policy takes them: {"activation": "relu"}
+    tags: dict[str, str | int]  # what tables call it, a column each: {"dim": 5}
 
 
 class Curve(NamedTuple):
@@ -40,13 +64,14 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Every curve plays the same `instances` random problems of each dimension for `rounds` rounds."""
+    """Every curve plays the same `instances` random problems of each panel for `rounds` rounds."""
 
     environment: str
-    dims: tuple[int, ...]
+    panels: tuple[Panel, ...]
     rounds: int
     curves: tuple[Curve, ...]
     name: str = "study"
+    measure: str = "regret"  # or "reward"
     instances: int = 100
     seed: int = 0
     checkpoints: int | tuple[int, ...] = 100
@@ -59,13 +84,13 @@ class Study:
         for name in ("name", "environment"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidArgument(f"{name}={getattr(self, name)!r} must be text")
-        if not self.dims or len(set(self.dims)) < len(self.dims):
-            raise InvalidArgument(f"dims={self.dims!r}: give at least one number of features, each once")
-        for dim in self.dims:
-            check_whole("dims", dim, 1)
-        if self.spacing not in SPACINGS:
-            raise UnknownName("spacing", self.spacing, SPACINGS)
+        for name, known in (("spacing", SPACINGS), ("measure", MEASURES)):
+            if getattr(self, name) not in known:
+                raise UnknownName(name, getattr(self, name), known)
         self._check_checkpoints()
+        check_labels("panels", self.panels)
+        check_labels("curves", self.curves)
+        self._check_panels()
         self._check_curves()
 
     def _check_checkpoints(self) -> None:
@@ -81,62 +106,133 @@ class Study:
         if self.checkpoints > self.rounds:
             raise InvalidArgument(f"checkpoints={self.checkpoints} are more than rounds={self.rounds}: ask for fewer")
 
+    def _check_panels(self) -> None:
+        tags = [panel.tags for panel in self.panels]
+        for panel in self.panels:
+            if panel.tags.keys() != tags[0].keys():
+                raise InvalidArgument(f"panels: tags {panel.tags!r} and {tags[0]!r}: give all panels the same names")
+            if tags.count(panel.tags) > 1:
+                raise InvalidArgument(f"panels: the tags {panel.tags!r} are used twice: give each panel its own")
+            for name, value in panel.tags.items():
+                if name in Summary._fields and name != "panel":
+                    raise InvalidArgument(f"panels: the tag {name!r} is the name of another column; choose another")
+                if isinstance(value, bool) or not isinstance(value, str | int):
+                    raise InvalidArgument(f"panels: the tag {name}={value!r} must be text or a whole number")
+            for name in panel.environment_settings:
+                if name in self.environment_settings:
+                    raise InvalidArgument(f"panel {panel.label!r} and the study both set {name!r}: leave one out")
+            for name in panel.curve_settings:
+                known = {one for entry in policies().values() for one in setting_names(entry.builder())}
+                if name not in known:
+                    raise UnknownName("setting of the policies", name, known)
+
     def _check_curves(self) -> None:
-        if not self.curves:
-            raise InvalidArgument("curves is empty: give at least one policy")
-        labels = [curve.label for curve in self.curves]
-        for label in labels:
-            if not label or labels.count(label) > 1:
-                raise InvalidArgument(f"curves: the label {label!r} must not be empty or used twice; give another")
         for curve in self.curves:
             if curve.settings.get("design", curve.design) != curve.design:
                 raise InvalidArgument(f"curve {curve.label!r} has two designs: leave the one in its settings out")
-            self.make(curve)  # complains about names and values
-            if curve.design == "theory" and self.rounds <= max(self.dims):
-                raise InvalidArgument(
-                    f"rounds={self.rounds} with dims={self.dims}: the theory's designs need more rounds than features"
-                )
+            for panel in self.panels:
+                self.make(curve, panel)  # complains about names and values
+                features = self.environment_arguments(panel).get("features", 0)
+                if curve.design == "theory" and isinstance(features, int) and self.rounds <= features:
+                    raise InvalidArgument(
+                        f"rounds={self.rounds} with features={features}: "
+                        "the theory's designs need more rounds than features"
+                    )
 
-    def arguments(self, curve: Curve) -> dict[str, Any]:
-        """What `explorax.make` needs for a curve: its settings, its design and, for the theory's, the horizon."""
+    def environment_arguments(self, panel: Panel) -> dict[str, Any]:
+        """What `explorax.environments.make` needs for a panel."""
+        return self.environment_settings | panel.environment_settings
+
+    def make_environment(self, panel: Panel, **more: object) -> Environment:
+        """The environment of a panel, with more settings if need be."""
+        return environments.make(self.environment, **self.environment_arguments(panel), **more)
+
+    def arguments(self, curve: Curve, panel: Panel) -> dict[str, Any]:
+        """What `explorax.make` needs: settings of curve and panel, the design and, for the theory's, the horizon."""
         found: dict[str, Any] = {"design": curve.design} if curve.design else {}
         if curve.design == "theory":
             found["horizon"] = self.rounds
-        return found | curve.settings
+        found |= curve.settings
+        known = setting_names(entry_of(curve.policy).builder())
+        for name, value in panel.curve_settings.items():
+            if name in found:
+                raise InvalidArgument(
+                    f"curve {curve.label!r} and panel {panel.label!r} both set {name!r}: leave one out"
+                )
+            if name in known:
+                found[name] = value
+        return found
 
-    def make(self, curve: Curve, **more: object) -> Policy:
-        """The policy of a curve, with more settings if need be."""
-        return make(curve.policy, **self.arguments(curve), **more)
+    def make(self, curve: Curve, panel: Panel, **more: object) -> Policy:
+        """The policy of a curve in a panel, with more settings if need be."""
+        return make(curve.policy, **self.arguments(curve, panel), **more)
 
     def settings(self) -> dict[str, Any]:
         """The study as plain data, for TOML or JSON; `from_settings` is the way back."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        plain |= {"dims": list(self.dims), "curves": [curve._asdict() for curve in self.curves]}
+        plain |= {name: [one._asdict() for one in plain[name]] for name in ("panels", "curves")}
         if isinstance(self.checkpoints, tuple):
             plain["checkpoints"] = list(self.checkpoints)
         return plain
+
+
+def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None:
+    """Raise unless there are some, each with a label of its own."""
+    if not labelled:
+        raise InvalidArgument(f"{name} is empty: give at least one")
+    labels = [one.label for one in labelled]
+    for label in labels:
+        if not isinstance(label, str) or not label or labels.count(label) > 1:
+            raise InvalidArgument(f"{name}: the label {label!r} must be text, not empty or used twice; give another")
 
 
 def from_settings(settings: Mapping[str, Any]) -> Study:
     """A study from plain data, as read from TOML or JSON."""
     known = {one.name: one for one in fields(Study)}
     for name in settings:
-        if name not in known:
-            raise UnknownName("setting of a study", name, known)
+        if name not in (*known, "dims"):
+            raise UnknownName("setting of a study", name, [*known, "dims"])
     for name, one in known.items():
-        if name not in settings and one.default is MISSING and one.default_factory is MISSING:
+        if name not in (*settings, "panels") and one.default is MISSING and one.default_factory is MISSING:
             raise InvalidArgument(f"the study lacks {name!r}: give it in the settings")
     given = dict(settings)
-    for name in ("dims", "curves"):
+    for name in {"dims", "panels", "curves"} & given.keys():
         if isinstance(given[name], str) or not isinstance(given[name], Sequence):
             raise InvalidArgument(f"{name}={given[name]!r} must be a list")
     if not isinstance(given.get("environment_settings", {}), Mapping):
         raise InvalidArgument(f"environment_settings={given['environment_settings']!r} must be a table")
-    given["dims"] = tuple(given["dims"])
+    if "dims" in given and "panels" in given:
+        raise InvalidArgument(f"dims={given['dims']!r} and panels are both given: leave one out")
+    if "dims" in given:
+        given["panels"] = for_features(given.pop("dims"))
+    else:
+        given["panels"] = tuple(_panel_from(one) for one in given.get("panels", [{"label": given["environment"]}]))
     given["curves"] = tuple(_curve_from(one) for one in given["curves"])
     if isinstance(given.get("checkpoints"), list):
         given["checkpoints"] = tuple(given["checkpoints"])
     return Study(**given)
+
+
+def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
+    """A panel for each number of features."""
+    for dim in dims:
+        check_whole("dims", dim, 1)
+    if not dims or len(set(dims)) < len(dims):
+        raise InvalidArgument(f"dims={dims!r}: give at least one number of features, each once")
+    return tuple(Panel(f"d = {dim}", {"features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
+
+
+def _panel_from(plain: Any) -> Panel:
+    if not isinstance(plain, Mapping) or "label" not in plain:
+        raise InvalidArgument(f"panels: {plain!r} must be a table with a label, like {{ label = 'few arms' }}")
+    for name in plain:
+        if name not in Panel._fields:
+            raise UnknownName("setting of a panel", name, Panel._fields)
+    tables = {"environment_settings": {}, "curve_settings": {}, "tags": {"panel": plain["label"]}} | dict(plain)
+    for name, value in tables.items():
+        if name != "label" and not isinstance(value, Mapping):
+            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ arms = 10 }}")
+    return Panel(**tables)
 
 
 def curve(

@@ -82,15 +82,26 @@ class Rows(NamedTuple):
         """How many rewards found no room; always 0 in a history that forgets."""
         return jnp.where(self.forgets, 0, jnp.maximum(self.seen - self.capacity, 0))
 
-    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike) -> "Rows":
-        """One more reward; `arm` is its index at the time and not needed."""
+    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike, really: ArrayLike = True) -> "Rows":
+        """One more reward, unless not `really`; `arm` is its index at the time and not needed."""
         # A position past the end is dropped by JAX, which is what a history that may not forget wants.
         position = jnp.where(self.forgets, self.seen % self.capacity, self.seen)
+        position = jnp.where(really, position, self.capacity)
         return self._replace(
             features=self.features.at[position].set(x, mode="drop"),
             counts=self.counts.at[position].set(1, mode="drop"),
             sums=self.sums.at[position].set(reward, mode="drop"),
-            seen=self.seen + 1,
+            seen=self.seen + jnp.asarray(really, self.seen.dtype),
+        )
+
+    def holding(self, rows: "Rows") -> "Rows":
+        """These rows, which must not be more than there is room for, in place of what is kept."""
+        count = rows.capacity
+        return self._replace(
+            features=self.features.at[:count].set(rows.features),
+            counts=jnp.zeros_like(self.counts).at[:count].set(rows.counts),
+            sums=self.sums.at[:count].set(rows.sums),
+            seen=rows.seen,
         )
 
     def gram(self) -> Array:

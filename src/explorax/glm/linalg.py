@@ -51,8 +51,13 @@ def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return mapped
 
 
-def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
-    """function(*arguments) where it is needed, else `otherwise`, or the function there too: both must be right."""
+def where_needed(
+    needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any, *, in_groups: bool = True
+) -> Any:
+    """function(*arguments) where it is needed, else `otherwise`, or the function there too: both must be right.
+
+    `in_groups=False` if mostly all of a batch need it at the same time, so that taking some out would be in vain.
+    """
 
     @custom_vmap
     def one(*given: Any) -> Any:
@@ -62,7 +67,7 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[A
     @custom_vmap
     def many(*given: Any) -> Any:
         needed, arguments, otherwise = given
-        if jax.default_backend() != "cpu" or len(needed) <= GROUP:
+        if not in_groups or jax.default_backend() != "cpu" or len(needed) <= GROUP:
             return lax.cond(jnp.any(needed), lambda: jax.vmap(function)(*arguments), lambda: otherwise)
 
         def serve(carry: tuple[Array, Any]) -> tuple[Array, Any]:
@@ -87,6 +92,15 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[A
         return result, jax.tree.map(lambda _: True, result)
 
     return one(needed, arguments, otherwise)
+
+
+def only_where(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
+    """function(*arguments) where it is needed and `otherwise` elsewhere; for work that a batch does all at once."""
+
+    def chosen(needed: Array, arguments: tuple[Any, ...], otherwise: Any) -> Any:
+        return jax.tree.map(partial(jnp.where, needed), function(*arguments), otherwise)
+
+    return where_needed(needed, chosen, (needed, arguments, otherwise), otherwise, in_groups=False)
 
 
 def full(size: int, batched: Any, arguments: Any) -> tuple[Any, ...]:
@@ -174,6 +188,17 @@ class Factor(NamedTuple):
     def unscale(self, vectors: Array) -> Array:
         """R⁻¹ v, leaving directions alone that M does not have."""
         return vectors / jnp.where(self.root > 0, self.root, 1)
+
+
+def shrinkage(v: Array) -> Array:
+    """γ with (I + v vᵀ)^−½ = I − γ v vᵀ: what a rank-one update does to a root of the inverse."""
+    size = v @ v
+    return (1 - lax.rsqrt(1 + size)) / jnp.where(size > 0, size, 1)
+
+
+def stretch(v: Array) -> Array:
+    """γ with (I + v vᵀ)^½ = I + γ v vᵀ: what it does to a root."""
+    return 1 / (1 + jnp.sqrt(1 + v @ v))
 
 
 def jitter(size: int, dtype: jnp.dtype) -> float:

@@ -36,7 +36,7 @@ from explorax.glm import kernel
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import factorize, where_needed
+from explorax.glm.linalg import factorize, shrinkage, where_needed
 from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
 
 CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step
@@ -75,9 +75,7 @@ def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -
     # The scores of an arm that was never pulled before do not count for the certificate until now.
     built = jnp.where(history.counts[arm] > 1, warm.built[arm], warm.scores[arm])
     pushed = jnp.sqrt(family.slope(built)) * (x @ warm.root)
-    size = pushed @ pushed
-    shrink = (1 - lax.rsqrt(1 + size)) / jnp.where(size > 0, size, 1)
-    root = warm.root - (shrink * (warm.root @ pushed))[:, None] * pushed
+    root = warm.root - (shrinkage(pushed) * (warm.root @ pushed))[:, None] * pushed
     return warm._replace(root=root, built=warm.built.at[arm].set(built), age=warm.age + 1)
 
 

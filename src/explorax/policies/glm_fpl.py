@@ -25,6 +25,7 @@ from jax import Array
 
 from explorax import theory
 from explorax.glm.linalg import factorize
+from explorax.glm.online import Online, tilt_noise
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, gram
 
@@ -46,12 +47,19 @@ def glm_fpl(
 
 def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
     """x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² G)."""
-    return learner.tilted(state, arms, state.strength * draw_tilt(key, gram(state), 0.0))
+    return learner.tilted(state, arms, state.strength * tilt_of(key, state, 0.0))
 
 
 def scores_perturbed_with_prior(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
     """x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² (G + λI))."""
-    return learner.tilted(state, arms, state.strength * draw_tilt(key, gram(state), state.ridge))
+    return learner.tilted(state, arms, state.strength * tilt_of(key, state, state.ridge))
+
+
+def tilt_of(key: Array, state: GLMState, prior: float | Array) -> Array:
+    """S ~ N(0, G + prior I), by the kept root of G where there is one."""
+    if isinstance(state.history, Online):
+        return tilt_noise(key, state.history, prior)
+    return draw_tilt(key, gram(state), prior)
 
 
 def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:

@@ -14,23 +14,25 @@ from typing import Literal, NamedTuple, TypedDict
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.typing import ArrayLike
 
 from explorax import theory
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm import families, warm
+from explorax.glm import families, online, warm
 from explorax.glm.families import Family
 from explorax.glm.fit import MAX_STEPS, check_fit_settings, default_tolerance, hessian, newton, posed
 from explorax.glm.history import Grouped, Rows, check_room
-from explorax.glm.linalg import factorize
+from explorax.glm.linalg import factorize, shrinkage
+from explorax.glm.online import GRAM_RIDGE, Online
 from explorax.glm.warm import Warm
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, check_design, checked_init, compiled
 
 Design = Literal["informal", "theory"]
-GRAM_RIDGE = 1e-6  # keeps ‖x‖_{G⁻¹} finite while rewards of the first d arms are still to come
+Memory = Literal["exact", "constant", "refitted"]
+MEMORIES = ("exact", "constant", "refitted")
 
 
 class GLMSettings(TypedDict, total=False):
@@ -43,6 +45,8 @@ class GLMSettings(TypedDict, total=False):
     noise_std     σ of the rewards                                                     the family's
     min_slope     μ̇min in the theory's designs                                         max_slope, as in the paper
     max_slope     μ̇max in the theory's designs                                         the family's
+    memory        "exact"; "constant": a summary, for arms that change (`glm.online`);
+                  "refitted": that, and now and then an exact fit to the rewards kept  "exact"
     capacity      rewards kept when arms change                                        10 000
     when_full     then raise an "error", or "forget" the oldest                        "error"
     tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
@@ -56,6 +60,7 @@ class GLMSettings(TypedDict, total=False):
     noise_std: float | None
     min_slope: float | None
     max_slope: float | None
+    memory: Memory
     capacity: int
     when_full: Literal["error", "forget"]
     tolerance: float | None
@@ -65,7 +70,7 @@ class GLMSettings(TypedDict, total=False):
 class GLMState(NamedTuple):
     """The past, the estimate it gives, and the settings that are numbers."""
 
-    history: Grouped | Rows
+    history: Grouped | Rows | Online
     theta_mle: Array  # (d,) θ̄
     converged: Array  # () bool: whether the fit of θ̄ did
     exploration: exploration.Exploration
@@ -85,17 +90,43 @@ class Learner:
 
     def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
         """Record the reward and refit θ̄."""
+        if isinstance(state.history, Online):
+            return self.update_if(jnp.asarray(True), state, x, reward)
+        last_step = self.last_step(x.dtype)
         history = state.history.record(arm, x, reward)
         if state.warm is None or isinstance(history, Rows):
-            last_step = self.last_step(x.dtype)
             estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
             return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
         tolerance = self.score_error(x.dtype)
         root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
-        kept = warm.record(self.family, state.warm, history, arm, x)
-        fitted, kept = warm.refit(self.family, kept, history, state.theta_mle, state.ridge, tolerance, root_error)
-        state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=kept)
+        grown = warm.record(self.family, state.warm, history, arm, x)
+        fitted, grown = warm.refit(self.family, grown, history, state.theta_mle, state.ridge, tolerance, root_error)
+        state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
         return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
+
+    def update_if(self, really: Array, state: GLMState, x: Array, reward: Array) -> GLMState:
+        """That, or nothing at all; rows kept are not copied either way.  Not for fixed arms."""
+        history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
+        assert not isinstance(history, Grouped)
+        if isinstance(history, Online):
+            kept = online.record(self.family, history, theta, x, reward, state.ridge, last_step, really)
+            return state._replace(history=kept.online, theta_mle=kept.theta, converged=kept.converged)
+        history = history.record(0, x, reward, really)
+        found = newton(self.family, history, state.ridge, None, theta, last_step, MAX_STEPS)
+        converged = jnp.where(really, found.converged, state.converged)
+        return state._replace(history=history, theta_mle=jnp.where(really, found.theta, theta), converged=converged)
+
+    def learn_rows(self, state: GLMState, rows: Rows) -> GLMState:
+        """The state that has seen these rows and nothing else; not for fixed arms."""
+        history, last_step = state.history, self.last_step(state.theta_mle.dtype)
+        assert not isinstance(history, Grouped)
+        room = history.rows if isinstance(history, Online) else history
+        rows = rows if room is None else room.holding(rows)
+        kept = online.refit(self.family, rows, state.theta_mle, state.ridge, last_step)
+        memory: Rows | Online = rows
+        if isinstance(history, Online):
+            memory = kept.online if room is not None else kept.online._replace(rows=None)
+        return state._replace(history=memory, theta_mle=kept.theta, converged=kept.converged)
 
     def score_error(self, dtype: jnp.dtype) -> float:
         """The tolerance, or what the dtype can do."""
@@ -111,6 +142,9 @@ class Learner:
 
     def tilted(self, state: GLMState, arms: Array, tilt: Array) -> tuple[Array, Array]:
         """x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        if isinstance(state.history, Online):  # to first order, which is all that a summary can tell
+            root = state.history.root
+            return arms @ (state.theta_mle + root @ (tilt @ root)), state.converged
         if state.warm is None or isinstance(state.history, Rows):
             last_step = self.last_step(tilt.dtype)
             found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
@@ -121,6 +155,8 @@ class Learner:
 
     def inverse_root(self, state: GLMState) -> Array:
         """W with W Wᵀ = H(θ̄)⁻¹,  H(θ̄) = Σ μ̇(xᵀθ̄) x xᵀ + λI."""
+        if isinstance(state.history, Online):
+            return state.history.root
         if state.warm is not None:
             return state.warm.root
         problem = posed(state.history, ridge=state.ridge)
@@ -130,9 +166,14 @@ class Learner:
         """Raise if the reward is impossible, has no room, or belongs to features the state does not know."""
         if is_known(reward):
             families.check_rewards(self.family, reward)
-        if isinstance(state.history, Rows):
-            check_room(state.history)
-        elif is_known(state.history.features, arm, x) and not np.array_equal(state.history.features[arm], x):
+        rows = state.history.rows if isinstance(state.history, Online) else state.history
+        if isinstance(rows, Rows):
+            check_room(rows)
+        elif (
+            isinstance(state.history, Grouped)
+            and is_known(state.history.features, arm, x)
+            and not np.array_equal(state.history.features[arm], x)
+        ):
             raise InvalidArgument(
                 f"x is not the row of arm {arm} that the state was made with: arms that change need "
                 f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
@@ -168,6 +209,7 @@ class GLMModel:
     noise_std: float | None = None
     min_slope: float | None = None
     max_slope: float | None = None
+    memory: Memory = "exact"
     capacity: int = 10_000
     when_full: Literal["error", "forget"] = "error"
     tolerance: float | None = None
@@ -188,6 +230,12 @@ class GLMModel:
         check_whole("capacity", self.capacity, 1)
         if self.features is not None:
             check_whole("features", self.features, 1)
+        if self.memory not in MEMORIES:
+            raise UnknownName("memory", self.memory, MEMORIES)
+        if self.memory != "exact" and self.ridge == 0:
+            raise InvalidArgument(
+                f"ridge=0 with memory={self.memory!r}: a summary starts from the ridge; give ridge > 0"
+            )
         if self.when_full not in ("error", "forget"):
             raise UnknownName("when_full", self.when_full, ("error", "forget"))
         if self.explore == "theory":
@@ -228,19 +276,17 @@ class GLMModel:
             return lambda arms: theory_value(features_of(arms))
         return lambda arms: informal
 
-    def init(self, arms: Array | int, strength: float | Array, whitens: bool) -> GLMState:
-        """Nothing seen yet."""
-        if isinstance(arms, int):
-            size, dtype = arms, jnp.zeros(0).dtype
-            history: Grouped | Rows = Rows.of(self.capacity, arms, dtype, forgets=self.when_full == "forget")
-        else:
-            size, dtype = arms.shape[1], arms.dtype
-            history = Grouped.of(arms)
+    def init(
+        self, arms: Array | int, strength: float | Array, whitens: bool, dtype: jnp.dtype | None = None
+    ) -> GLMState:
+        """Nothing seen yet; the dtype is that of the arms, or JAX's default."""
+        size, dtype = (arms, dtype or jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+        history = self.nothing(arms, size, dtype)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
         plan = exploration.plan(self.explore, arms, eigenvalue, self.features)
         ridge = jnp.asarray(self.ridge, dtype)
         # Without a ridge the first curvatures are singular: nothing to keep.
-        kept = warm.start(arms, ridge) if not isinstance(arms, int) and self.ridge > 0 else None
+        kept = warm.start(history.features, ridge) if isinstance(history, Grouped) and self.ridge > 0 else None
         whitened = None if kept is None or not whitens else kept.columns / GRAM_RIDGE**0.5
         return GLMState(
             history,
@@ -252,6 +298,18 @@ class GLMModel:
             kept,
             whitened,
         )
+
+    def nothing(self, arms: Array | int, size: int, dtype: jnp.dtype) -> Grouped | Rows | Online:
+        """A memory with nothing in it."""
+        if self.memory == "exact" and not isinstance(arms, int):
+            return Grouped.of(arms)
+        rows = Rows.of(self.capacity, size, dtype, forgets=self.when_full == "forget") if self.keeps_rows else None
+        return rows if rows is not None and self.memory == "exact" else Online.of(size, dtype, self.ridge, rows)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rewards are kept one by one when arms change."""
+        return self.memory != "constant"
 
     def policy(
         self,
@@ -273,6 +331,8 @@ def score(state: GLMState, arms: Array, theta: Array) -> Array:
 
 def gram(state: GLMState) -> Array:
     """G = Σ X_l X_lᵀ."""
+    if isinstance(state.history, Online):
+        return state.history.gram_root @ state.history.gram_root.T
     if state.warm is None:
         return state.history.gram()
     return jnp.einsum("ik,jk->ij", state.warm.columns * state.history.counts, state.warm.columns)
@@ -282,6 +342,8 @@ def uncertainty(state: GLMState, arms: Array) -> Array:
     """‖x_i‖_{G⁻¹} of each arm."""
     if state.whitened is not None:
         return jnp.sqrt(jnp.sum(state.whitened**2, axis=0))
+    if isinstance(state.history, Online):
+        return jnp.sqrt(jnp.sum((arms @ state.history.gram_inverse.T) ** 2, axis=1))
     ridge = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
     return factorize(gram(state) + ridge).inverse_norms(arms)
 
@@ -289,9 +351,7 @@ def uncertainty(state: GLMState, arms: Array) -> Array:
 def whiten_more(whitened: Array, arm: Array) -> Array:
     """The columns G^−½ x_i once x of this arm has been added to G: Potter's update, applied to the arms themselves."""
     pulled = whitened[:, arm]
-    size = pulled @ pulled
-    shrink = (1 - lax.rsqrt(1 + size)) / jnp.where(size > 0, size, 1)
-    return whitened - pulled[:, None] * (shrink * (pulled @ whitened))
+    return whitened - pulled[:, None] * (shrinkage(pulled) * (pulled @ whitened))
 
 
 def expected_arrays(state: GLMState) -> Expected:

@@ -19,7 +19,9 @@ from jax import Array
 
 from explorax import theory
 from explorax.checks import check_positive
-from explorax.glm.history import Rows
+from explorax.errors import InvalidArgument
+from explorax.glm.history import Grouped
+from explorax.glm.online import Online
 from explorax.glm.project import project
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, uncertainty
@@ -49,6 +51,9 @@ def glm_ucb(
         if value is not None:
             check_positive(name, value)
 
+    if radius is not None and model.memory != "exact":
+        raise InvalidArgument(f"radius={radius} with memory={model.memory!r}: a projection needs the exact memory")
+
     def strength(arms: Array | int) -> Array:
         """ρ and, for arms that change, the power of the κ of those on offer that still has to be put in."""
         rho: float | Array = width_of(arms)
@@ -71,10 +76,10 @@ class OptimismOnTheMean:
     def __call__(self, learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
         """The scores, and whether the fit behind them converged."""
         rho, power = state.strength
-        if isinstance(state.history, Rows):
+        if not isinstance(state.history, Grouped):
             rho = rho * kappa(longest(arms)) ** power
         scores = learner.scores(state, arms)
-        if self.radius is not None:
+        if self.radius is not None and not isinstance(state.history, Online):
             scores = arms @ project(learner.family, state.history, state.theta_mle, self.radius)
         return learner.family.mean(scores) + rho * uncertainty(state, arms), state.converged
 

@@ -89,9 +89,7 @@ class LinearModel:
 
     def regression(self, state: LinearState) -> tuple[Array, Factor]:
         """θ̂ and a factor of V."""
-        size = state.history.cross.shape[0]
-        factor = factorize(state.history.gram() + self.ridge * jnp.eye(size, dtype=state.history.cross.dtype))
-        return factor.solve(state.history.cross), factor
+        return ridge_regression(state.history, self.ridge)
 
     def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
         """The policy that maximizes the scores of `act(key, state, arms, t)`."""
@@ -107,6 +105,13 @@ class LinearModel:
         return checked(
             init=self.init, act=full_act, update=update, expected=expected_arrays, check_update=check_finite_reward
         )
+
+
+def ridge_regression(history: Moments, ridge: float) -> tuple[Array, Factor]:
+    """θ̂ and a factor of V = λI + Σ x xᵀ."""
+    size = history.cross.shape[0]
+    factor = factorize(history.gram() + ridge * jnp.eye(size, dtype=history.cross.dtype))
+    return factor.solve(history.cross), factor
 
 
 def check_finite_reward(state: object, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:

@@ -17,7 +17,6 @@ import os
 from pathlib import Path
 from typing import TextIO
 
-from explorax import environments
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Study
@@ -52,8 +51,9 @@ def run(
         raise InvalidArgument(f"out={str(out)!r} is a file: give a directory")
     if processes is not None:
         check_whole("processes", processes, 1)
-    for dim in study.dims:
-        environments.make(study.environment, features=dim, **study.environment_settings)  # complains now
+    outputs.check_figure(study, figure)
+    for panel in study.panels:
+        study.make_environment(panel)  # complains now
     for module in ("pyarrow", "matplotlib"):
         require(module)
     together = on_accelerator()

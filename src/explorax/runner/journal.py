@@ -46,7 +46,7 @@ class Journal:
         """Write the part of a finished task."""
         environment, share = self.study.environment, outcome.seconds / len(task.curves)
         results = [
-            Result(curve.label, curve.policy, curve.design, environment, task.dim, records, share)
+            Result(curve.label, curve.policy, curve.design, environment, task.panel.label, records, share)
             for curve, records in zip(task.curves, outcome.records, strict=True)
         ]
         record.write_part(self.out / record.PARTS / task.filename, results, task=task.digest)

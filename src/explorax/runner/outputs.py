@@ -2,21 +2,56 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from explorax import record, summarize
+from explorax import record, report, summarize
 from explorax.environments.glm import ARMS
 from explorax.errors import InvalidArgument
-from explorax.experiments import logistic
-from explorax.experiments.study import Study, from_settings
+from explorax.experiments import deep, logistic
+from explorax.experiments.study import Panel, Study, from_settings
 from explorax.record import Result
+from explorax.report import Picture
 from explorax.runner.tasks import expand
 from explorax.summarize import Claim, Series, Summary
 
+if TYPE_CHECKING:
+    from explorax.plot import Bound
+
 REGRET = "regret.parquet"
 FAMILIES = {"logistic": "bernoulli"}  # environment -> family, where their names differ
-TITLES = {"logistic": "Regret in logistic bandits (Figure 1)"}
-CLAIMS: dict[str, Callable[[Sequence[Result]], list[Claim]]] = {"logistic": logistic.claims}  # by the study's name
+TITLES = {"regret": "Regret", "reward": "Average reward"}
+CAPTIONS = {"regret": "Mean cumulative regret", "reward": "Mean of the average reward so far"}
+
+
+class Experiment(NamedTuple):
+    """What is said and drawn of the studies of one name, on one environment and with one measure."""
+
+    environment: str
+    measure: str
+    title: str
+    stem: str  # of the figures' file names
+    optima: Callable[[Study], dict[str, float]]  # lines across panels
+    claims: Callable[[Sequence[Result], Mapping[str, float]], list[Claim]]  # about the results and those lines
+
+
+EXPERIMENTS = {
+    "logistic": Experiment(
+        environment="logistic",
+        measure="regret",
+        title="Regret in logistic bandits (Figure 1)",
+        stem="figure1",
+        optima=lambda study: {},
+        claims=lambda results, optima: logistic.claims(results),
+    ),
+    "deep": Experiment(
+        environment="classification",
+        measure="reward",
+        title="Average reward in deep bandits (Figure 2)",
+        stem="figure2",
+        optima=deep.optima,
+        claims=deep.claims,
+    ),
+}
 
 
 class Figure(NamedTuple):
@@ -33,6 +68,7 @@ class Outputs(NamedTuple):
     """What a run has left in its directory."""
 
     out: Path
+    measure: str
     files: list[Path]  # all that were written, but for the parts
     results: list[Result]
     summaries: list[Summary]
@@ -45,6 +81,21 @@ class Outputs(NamedTuple):
     def complete(self) -> bool:
         """Whether all tasks are finished."""
         return self.done == self.tasks
+
+
+def experiment_of(study: Study) -> Experiment:
+    """The experiment that a study is; a study of one's own may have the name of another's, but hardly all the rest."""
+    found = EXPERIMENTS.get(study.name)
+    if found is not None and (found.environment, found.measure) == (study.environment, study.measure):
+        return found
+    title = f"{TITLES[study.measure]} in the study {study.name!r}"
+    return Experiment(study.environment, study.measure, title, "figure1", lambda study: {}, lambda results, optima: [])
+
+
+def check_figure(study: Study, figure: Figure) -> None:
+    """Raise if such a figure cannot be drawn of a study."""
+    if study.measure == "reward" and (figure.log or figure.bound):
+        raise InvalidArgument("--log and --bound are about regret, and this study measures reward: leave them out")
 
 
 def rebuild(out: Path | str, figure: Figure = LINEAR) -> Outputs:
@@ -65,6 +116,7 @@ def write(out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
     """Write all that follows from the records in a directory."""
     manifest = record.read_manifest(out)
     study = from_settings(manifest["settings"])
+    check_figure(study, figure)
     tasks = manifest["tasks"]["all"]
     results, done, more = collect(out, study, manifest)
     if not results:
@@ -73,67 +125,82 @@ def write(out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
     if done == tasks:
         record.write(out / REGRET, results, {"settings_digest": manifest["settings_digest"]})
         files.append(out / REGRET)
-    summaries = summarize.summarize(results)
-    summarize.write_summary(out / "summary.csv", summaries)
-    applies = study.name == study.environment  # a study of one's own may have the name of another experiment
-    claims = CLAIMS[study.name](results) if applies and study.name in CLAIMS else []
+    experiment = experiment_of(study)
+    optima = experiment.optima(study)
+    summaries = summarize.summarize(results, study.measure)
+    summarize.write_summary(
+        out / "summary.csv", summaries, study.measure, {panel.label: panel.tags for panel in study.panels}
+    )
+    claims = experiment.claims(results, optima)
     summarize.write_claims(out / "claims.json", claims)
     files += [out / "summary.csv", out / "claims.json", out / record.MANIFEST]
-    title = TITLES[study.name] if claims else f"Regret in the study {study.name!r}"
-    if done < tasks:
-        title += f": unfinished, {done} of {tasks} tasks"
-    files += draw(out, study, summarize.series(results), figure, title, claims, summaries, manifest)
-    return Outputs(out, files, results, summaries, claims, done, tasks, list(dict.fromkeys([*warnings, *more])))
+    drawn, pictures = draw(out, study, experiment.stem, results, figure, optima)
+    title = experiment.title + (f": unfinished, {done} of {tasks} tasks" if done < tasks else "")
+    page = report.report(
+        title, pictures=pictures, claims=claims, summaries=summaries, measure=study.measure, manifest=manifest
+    )
+    report.write_report(out / "report.html", page)
+    files += [*drawn, out / "report.html"]
+    warnings = list(dict.fromkeys([*warnings, *more]))
+    return Outputs(out, study.measure, files, results, summaries, claims, done, tasks, warnings)
 
 
 def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[Result], int, list[str]]:
     """The results of the finished tasks, how many these are, and what was odd about them."""
-    order = [curve.label for curve in study.curves]
+    curves, panels = ([one.label for one in several] for several in (study.curves, study.panels))
     wanted = {task.digest for task in expand(study, manifest["maker"]["together"])}
     found = record.read_parts(out / record.PARTS)
     parts = [part.results for digest, part in found.tasks.items() if digest in wanted]
     if not parts and (out / REGRET).exists():  # of a finished run whose parts were thrown away
         return record.read(out / REGRET).results, manifest["tasks"]["all"], found.warnings
-    merged = record.combine((result for results in parts for result in results), order)
+    merged = record.combine((result for results in parts for result in results), curves, panels)
     return merged.results, len(parts), found.warnings + merged.warnings
 
 
 def draw(
     out: Path,
     study: Study,
-    curves: Sequence[Series],
+    stem: str,
+    results: Sequence[Result],
     figure: Figure,
-    title: str,
-    claims: Sequence[Claim],
-    summaries: Sequence[Summary],
-    manifest: Mapping[str, Any],
-) -> list[Path]:
-    """Write the figures and the report that shows them; returns their paths."""
+    optima: Mapping[str, float],
+) -> tuple[list[Path], list[Picture]]:
+    """Write the figures; returns their paths, and pictures of them for the report."""
     from explorax import plot  # here, so that workers need not load matplotlib
-    from explorax.report import Picture, report, write_report
 
-    counts = sorted({row.instances for row in summaries})
-    caption = "Mean cumulative regret ± 1 standard error over "
+    curves = summarize.series(results, study.measure)
+    counts = sorted({len(result.records.instances) for result in results})
+    caption = f"{CAPTIONS[study.measure]} ± 1 standard error over "
     caption += f"{counts[0]} instances" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} instances"
-    pictures, files = [], []
+    shown = ", ".join(dict.fromkeys(curve.panel for curve in curves))
+    files, pictures = [], []
     for scale in ("linear", "log") if figure.log or figure.bound else ("linear",):
-        stem = "figure1" if scale == "linear" else "figure1-log"
-        over = plot.bounds(curves, arms=arms_of(study), family=family_of(study)) if figure.bound else []
-        drawn = plot.figure(curves, scale=scale, bounds=over if scale == "log" else ())
+        over = bounds(study, curves) if figure.bound and scale == "log" else []
+        drawn = plot.figure(curves, measure=study.measure, scale=scale, bounds=over, optima=optima)
         for kind in ("png", "pdf"):
-            files.append(out / f"{stem}.{kind}")
+            files.append(out / f"{stem}{'' if scale == 'linear' else '-log'}.{kind}")
             plot.save(drawn, files[-1])
-        about = f"{caption}; {scale} axes."
-        described = f"Regret over rounds, a panel for each of d = {', '.join(map(str, study.dims))}; {scale} axes"
-        pictures.append(Picture(plot.to_bytes(drawn), about, described))
-    page = report(title, pictures=pictures, claims=claims, summaries=summaries, manifest=manifest)
-    write_report(out / "report.html", page)
-    return [*files, out / "report.html"]
+        described = f"{TITLES[study.measure]} over rounds, a panel for each of {shown}; {scale} axes"
+        pictures.append(Picture(plot.to_bytes(drawn), f"{caption}; {scale} axes.", described))
+    return files, pictures
 
 
-def arms_of(study: Study) -> int:
+def bounds(study: Study, curves: Sequence[Series]) -> list["Bound"]:
+    """The theorems' bounds for the panels whose number of features is known."""
+    from explorax import plot
+
+    found = []
+    for panel in study.panels:
+        if "dim" in panel.tags:
+            here = [curve for curve in curves if curve.panel == panel.label]
+            features, arms = int(panel.tags["dim"]), arms_of(study, panel)
+            found += plot.bounds(here, features=features, arms=arms, family=family_of(study))
+    return found
+
+
+def arms_of(study: Study, panel: Panel) -> int:
     """K, the number of arms on offer."""
-    given = study.environment_settings
+    given = study.environment_arguments(panel)
     return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("arms") or ARMS
 
 

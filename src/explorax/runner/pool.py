@@ -27,6 +27,7 @@ from explorax.runner.tasks import Task
 from explorax.runner.worker import Failure, Outcome
 
 THREADS = 4  # batches at a time in one process
+HEAVY = ("classification",)  # environments whose policies fill the device's memory: one batch at a time
 GRACE = 5.0  # seconds that a worker without work may take to end
 
 
@@ -79,7 +80,7 @@ def total_cost(tasks: Sequence[Task]) -> float:
 
 
 def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
-    """Do all tasks in this process, the dimensions of a policy as one batch where they can be.
+    """Do all tasks in this process, panels of other numbers of features as one batch where they can be.
 
     A thread for each batch lets one compile while another computes; the device takes them in turn.
     """
@@ -102,7 +103,7 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
             return player.play_together(batch, progress)
         return [player.play(task, progress) for task in batch]
 
-    with ThreadPoolExecutor(THREADS) as threads:
+    with ThreadPoolExecutor(1 if study.environment in HEAVY else THREADS) as threads:
         running = {threads.submit(play, batch): batch for batch in batches.values()}
         for done in as_completed(running):
             for task, outcome in zip(running[done], done.result(), strict=True):
@@ -115,7 +116,9 @@ def labels(task: Task) -> tuple[str, ...]:
 
 
 def stacks(study: Study, task: Task) -> bool:
-    """Whether tasks of other dimensions can join this one in a batch."""
+    """Whether tasks of panels with more or fewer features can join this one in a batch."""
+    if task.panel.environment_settings.keys() != {"features"} or task.panel.curve_settings:
+        return False
     drawn = not {"fixed_arms", "theta", "arms_change", "padded_to"} & study.environment_settings.keys()
     glm = all("features" in setting_names(entry_of(curve.policy).builder()) for curve in task.curves)
     return drawn and glm and all("features" not in curve.settings for curve in task.curves)

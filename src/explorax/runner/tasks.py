@@ -3,15 +3,17 @@
 import re
 from typing import NamedTuple
 
-from explorax.experiments.study import Curve, Study
+from explorax.experiments.study import Curve, Panel, Study
 from explorax.record import settings_digest
 from explorax.simulate import BLOCK
 
+FEATURES = 10  # what a panel that does not say is taken to have, for its cost
+
 
 class Task(NamedTuple):
-    """Some instances of one dimension, played by one curve or, on a GPU, by all curves of a policy."""
+    """Some instances of one panel, played by one curve or, on a GPU, by all curves of a policy."""
 
-    dim: int
+    panel: Panel
     curves: tuple[Curve, ...]
     first: int  # of the instances
     instances: int  # how many
@@ -20,12 +22,12 @@ class Task(NamedTuple):
 
     def __str__(self) -> str:
         labels = " + ".join(curve.label for curve in self.curves)
-        return f"{labels}, d = {self.dim}, instances {self.first} to {self.first + self.instances - 1}"
+        return f"{labels}, {self.panel.label}, instances {self.first} to {self.first + self.instances - 1}"
 
     @property
     def program(self) -> tuple[object, ...]:
         """Tasks with the same one are likely to share a compiled program."""
-        return self.dim, *sorted({curve.policy for curve in self.curves})
+        return self.panel.label, *sorted({curve.policy for curve in self.curves})
 
     @property
     def plays(self) -> int:
@@ -35,13 +37,15 @@ class Task(NamedTuple):
     @property
     def cost(self) -> float:
         """Roughly how long it takes, in an arbitrary unit: a decision costs a fixed part and one that grows with d."""
-        return self.plays * (10.0 + self.dim)
+        features: int = self.panel.environment_settings.get("features", FEATURES)
+        return self.plays * (10.0 + features)
 
     @property
     def filename(self) -> str:
         """Of its part: readable, and unique through the digest."""
-        label = re.sub(r"[^a-z0-9]+", "-", "+".join(curve.label for curve in self.curves).lower()).strip("-")
-        return f"d{self.dim:03d}-{label[:60]}-{self.first:06d}-{self.digest}.parquet"
+        labels = self.panel.label, "+".join(curve.label for curve in self.curves)
+        panel, curves = (re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") for label in labels)
+        return f"{panel[:30]}-{curves[:60]}-{self.first:06d}-{self.digest}.parquet"
 
 
 def expand(study: Study, together: bool) -> list[Task]:
@@ -54,15 +58,15 @@ def expand(study: Study, together: bool) -> list[Task]:
         groups.setdefault(curve.policy if together else curve.label, []).append(curve)
     block = study.instances if together else BLOCK
     return [
-        task(study, dim, tuple(curves), first, min(block, study.instances - first))
-        for dim in study.dims
+        task(study, panel, tuple(curves), first, min(block, study.instances - first))
+        for panel in study.panels
         for curves in groups.values()
         for first in range(0, study.instances, block)
     ]
 
 
-def task(study: Study, dim: int, curves: tuple[Curve, ...], first: int, count: int) -> Task:
-    """A task with its digest.  What other curves, dimensions and instances there are in the study plays no role."""
-    settings = study.settings() | {"dims": [dim], "curves": [curve._asdict() for curve in curves]}
-    settings |= {"first": first, "instances": count, "name": ""}
-    return Task(dim, curves, first, count, study.rounds, settings_digest(settings))
+def task(study: Study, panel: Panel, curves: tuple[Curve, ...], first: int, count: int) -> Task:
+    """A task with its digest.  What other curves, panels and instances there are in the study plays no role."""
+    settings = study.settings() | {"panels": [panel._asdict()], "curves": [curve._asdict() for curve in curves]}
+    settings |= {"first": first, "instances": count, "name": "", "measure": ""}
+    return Task(panel, curves, first, count, study.rounds, settings_digest(settings))

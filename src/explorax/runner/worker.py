@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from explorax import environments
+from explorax.environments import Environment
 from explorax.errors import ExploraxError
-from explorax.experiments.study import Study
+from explorax.experiments.study import Panel, Study
 from explorax.record import Records
 from explorax.runner.tasks import Task
 from explorax.simulate import Job, check_schedule, share_program, simulate_together
@@ -85,36 +85,42 @@ class Player:
     def __init__(self, study: Study):
         self.study = study
         # Made once, since what is compiled for an environment or a policy is found again by the object it was for.
-        self.policies = {curve.label: study.make(curve) for curve in study.curves}
-        self.environments = {
-            dim: environments.make(study.environment, features=dim, **study.environment_settings) for dim in study.dims
+        self.policies = {
+            (curve.label, panel.label): study.make(curve, panel) for curve in study.curves for panel in study.panels
         }
+        self.environments: dict[str, Environment] = {}
+
+    def environment(self, panel: Panel) -> Environment:
+        """The environment of a panel, made when first asked for: it may hold a whole data set."""
+        if panel.label not in self.environments:
+            self.environments[panel.label] = self.study.make_environment(panel)
+        return self.environments[panel.label]
 
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
         """The outcome of a task; `progress` hears how many rounds are done."""
         began = time.perf_counter()
-        study, environment = self.study, self.environments[task.dim]
+        study, environment = self.study, self.environment(task.panel)
         schedule = check_schedule(task.rounds, study.checkpoints, study.spacing, None, progress)
         instances = range(task.first, task.first + task.instances)
-        jobs = [Job(self.policies[curve.label], environment) for curve in task.curves]
+        jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
         shared = all(share_program(jobs[0], job) for job in jobs)
         batches = [jobs] if shared else [[job] for job in jobs]
         records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
         return Outcome(records, time.perf_counter() - began)
 
     def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
-        """The outcomes of tasks of several dimensions as one batch, where that can be; raises if it cannot.
+        """The outcomes of tasks that differ in their features as one batch, where that can be; raises if it cannot.
 
         Arms of fewer features than the widest get zeros for the others, which changes no score.
         """
         began = time.perf_counter()
-        study, widest = self.study, max(task.dim for task in tasks)
+        study = self.study
+        features: list[int] = [task.panel.environment_settings["features"] for task in tasks]
         schedule = check_schedule(study.rounds, study.checkpoints, study.spacing, None, progress)
         jobs = []
-        for task in tasks:
-            settings = study.environment_settings | {"features": task.dim, "padded_to": widest}
-            environment = environments.make(study.environment, **settings)
-            jobs += [Job(study.make(curve, features=task.dim), environment) for curve in task.curves]
+        for task, own in zip(tasks, features, strict=True):
+            environment = study.make_environment(task.panel, padded_to=max(features))
+            jobs += [Job(study.make(curve, task.panel, features=own), environment) for curve in task.curves]
         records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
         found = [[next(records) for _ in task.curves] for task in tasks]
         seconds = (time.perf_counter() - began) / len(tasks)

@@ -1,0 +1,101 @@
+"""A labelled data set as a bandit: find the examples of one label among those on offer, from clicks alone.
+
+    each round shows K examples drawn at random;    reward of an example: Ber(`high`) if it has the target label,
+                                                                          Ber(`low`) otherwise
+
+An instance is a target label, which the policy is not told.  Labels take turns: instance i has label i mod C, so that
+500 instances of ten labels have 50 of each.  A policy sees the features of the examples and nothing else.
+
+    K   `arms`   10 in the paper;    `high`, `low`   0.75 and 0.25;    `target`   a label for all instances
+
+The data is on the device once, whatever the number of instances; rounds pick examples by index.  With p the share of
+the target label, the best possible reward per round is high − (high − low) (1 − p)^K: 0.576 for ten equal labels.
+
+Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax import datasets
+from explorax.checks import check_count, check_whole, is_number
+from explorax.environments.base import Environment, Offer
+from explorax.environments.glm import reward_of
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.glm import families
+
+
+class Instance(NamedTuple):
+    """The target label, and what all instances share."""
+
+    target: Array  # () index of the label that pays
+    scores: Array  # (2,) log-odds of the reward of other examples, and of those with the target label
+    features: Array  # (n, d) shared
+    labels: Array  # (n,) shared
+    scale: Array  # () shared: what features are to be multiplied by
+
+
+AXES: Any = Instance(0, 0, None, None, None)  # type: ignore[arg-type]  # what `vmap` should make of each
+
+
+def classification(
+    *,
+    data: Any,
+    label: str | None = None,
+    arms: int = 10,
+    high: float = 0.75,
+    low: float = 0.25,
+    target: Any = None,
+) -> Environment:
+    """Build the environment of a data set: its name, a file, a pair (features, labels), or a `datasets.Dataset`.
+
+    `label` is the column of a file that holds the labels; `target` is the label that pays, all in turn unless given.
+    """
+    check_whole("arms", arms, 1)
+    for name, value in (("high", high), ("low", low)):
+        if not (is_number(value) and 0 < value < 1):
+            raise InvalidArgument(f"{name}={value!r} must lie between 0 and 1: it is a chance of a reward")
+    dataset = datasets.load(data, label=label)
+    if target is not None and str(target) not in dataset.classes:
+        raise UnknownName(f"target in the data set {dataset.name!r}", str(target), dataset.classes)
+    first = 0 if target is None else dataset.classes.index(str(target))
+    period = len(dataset.classes) if target is None else 1
+    scores = jnp.asarray(np.log([low / (1 - low), high / (1 - high)]), jnp.float32)
+    # Placed on the device when first used, and not where the environment is only looked at.
+    shared: list[Array] = []
+
+    def draw(key: Array, number: ArrayLike = 0) -> Instance:
+        if not shared:
+            with jax.ensure_compile_time_eval():
+                shared.extend(map(jnp.asarray, (dataset.features, dataset.labels, np.float32(dataset.scale))))
+        return Instance(first + jnp.asarray(number, jnp.int32) % period, scores, *shared)
+
+    size = dataset.features.shape[1]
+    return Environment("classification", size, True, draw, examples(arms), reward_of(families.bernoulli), AXES)
+
+
+@cache
+def examples(count: int) -> Any:
+    """`offer` of so many examples; the same function for all data sets."""
+
+    def offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
+        check_count("t", t, "the count of rounds before this one")
+        drawn = jax.random.randint(jax.random.fold_in(key, t), (count,), 0, instance.labels.shape[0])
+        pays = instance.labels[drawn] == instance.target
+        scores = jnp.where(pays, instance.scores[1], instance.scores[0])
+        arms = instance.features[drawn].astype(instance.scale.dtype) * instance.scale
+        return Offer(arms, families.bernoulli.mean(scores), scores)
+
+    return offer
+
+
+def optimum(dataset: datasets.Dataset, arms: int = 10, high: float = 0.75, low: float = 0.25) -> float:
+    """The best possible expected reward per round, averaged over the labels."""
+    shares = np.bincount(dataset.labels, minlength=len(dataset.classes)) / len(dataset.labels)
+    return float(np.mean(high - (high - low) * (1 - shares) ** arms))

@@ -1,0 +1,156 @@
+"""An estimate that costs the same to keep up with every reward: for arms that change, and long runs.
+
+With arms that change, the exact estimate needs all rows of the past: there is no summary of constant size that gives it
+(only a linear model has one).  The next best is a proximal step for each reward: θ moves to the minimum of
+
+    ½ (θ − θ_t)ᵀ H (θ − θ_t) + b(xᵀθ) − y xᵀθ,
+
+the loss of the new reward plus a parabola in place of the loss of all former ones.  The minimum lies on a line,
+θ = θ_t + c H⁻¹x, and c is the root of an increasing function of one variable:
+
+    c = y − μ(xᵀθ_t + c q),    q = xᵀH⁻¹x
+
+It lies between 0 and the residual r = y − μ(xᵀθ_t), whatever the family and however large the reward.  Then H grows by
+μ̇(xᵀθ) x xᵀ, and G = Σ x xᵀ by x xᵀ.  What is kept of them are square roots,
+
+    W Wᵀ = H⁻¹,    R Rᵀ = G + εI,    R⁻¹,
+
+which rank-one updates carry along (`glm.warm` has the formula): d² operations, and they cannot lose positive
+definiteness.  So GLM-TSL draws from N(0, H⁻¹) by one product with W, and GLM-FPL its tilt S ~ N(0, G) by one with R.
+
+Each step takes the past's curvature from where the past was seen, so the estimate drifts off the exact one.  Where rows
+are kept, it is refitted whenever the number of rewards has grown by a half, which costs little per reward and takes
+the drift away; it starts from exact roots then, too.
+
+References: Kulis & Bartlett, Implicit Online Learning, ICML 2010; Faury et al., Jointly Efficient and Optimal
+Algorithms for Logistic Bandits, AISTATS 2022 (this step for logistic bandits).
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from explorax.glm.families import Family
+from explorax.glm.fit import MAX_STEPS, Fit, hessian, newton, posed
+from explorax.glm.history import Rows
+from explorax.glm.linalg import factorize, shrinkage, stretch, where_needed
+
+GRAM_RIDGE = 1e-6  # ε: keeps R⁻¹ finite while the rows do not span the space
+GROWTH = 1.5  # of the number of rewards between two refits
+ROOT_STEPS = 200  # safeguarded Newton steps for c; three or four are enough, unless a reward is huge
+
+
+class Online(NamedTuple):
+    """A summary of constant size, and the rows for refits where they are kept."""
+
+    root: Array  # (d, d) W
+    gram_root: Array  # (d, d) R
+    gram_inverse: Array  # (d, d) R⁻¹
+    rows: Rows | None
+    refit_at: Array  # () number of rewards at the next refit
+
+    @classmethod
+    def of(cls, features: int, dtype: jnp.dtype, ridge: ArrayLike, rows: Rows | None) -> "Online":
+        """Nothing seen yet."""
+        identity = jnp.eye(features, dtype=dtype)
+        roots = identity / jnp.sqrt(jnp.asarray(ridge, dtype)), GRAM_RIDGE**0.5 * identity, identity / GRAM_RIDGE**0.5
+        return cls(*roots, rows, jnp.asarray(2))
+
+
+class Kept(NamedTuple):
+    """The estimate and what is kept with it."""
+
+    theta: Array
+    online: Online
+    converged: Array
+
+
+def record(
+    family: Family,
+    online: Online,
+    theta: Array,
+    x: Array,
+    reward: Array,
+    ridge: Array,
+    last_step: float,
+    really: ArrayLike = True,
+) -> Kept:
+    """One more reward, unless not `really`: a proximal step, and a refit where it is due."""
+    before = online, theta
+    projected = x @ online.root
+    score, q = x @ theta, projected @ projected
+    pull = residual_after(family, score, q, reward)
+    theta = theta + pull * (online.root @ projected)
+    pushed = jnp.sqrt(family.slope(score + pull * q)) * projected
+    root = online.root - jnp.outer(shrinkage(pushed) * (online.root @ pushed), pushed)
+    whitened = online.gram_inverse @ x
+    gram_root = online.gram_root + jnp.outer(stretch(whitened) * x, whitened)
+    gram_inverse = online.gram_inverse - jnp.outer(shrinkage(whitened) * whitened, whitened @ online.gram_inverse)
+    moved = online._replace(root=root, gram_root=gram_root, gram_inverse=gram_inverse)
+    small = moved._replace(rows=None)  # the rows themselves need not pass through what follows
+    small, theta = jax.tree.map(partial(jnp.where, really), (small, theta), (before[0]._replace(rows=None), before[1]))
+    if online.rows is None:
+        return Kept(theta, small, jnp.all(jnp.isfinite(theta)))
+    rows = online.rows.record(0, x, reward, really)
+    due = rows.seen >= online.refit_at
+
+    def again(rows: Rows, theta: Array, ridge: Array) -> Kept:
+        kept = refit(family, rows, theta, ridge, last_step)
+        return kept._replace(online=kept.online._replace(rows=None))
+
+    kept = where_needed(due, again, (rows, theta, ridge), Kept(theta, small, jnp.all(jnp.isfinite(theta))))
+    return kept._replace(online=kept.online._replace(rows=rows))
+
+
+def refit(family: Family, rows: Rows, theta: Array, ridge: Array, last_step: float) -> Kept:
+    """The exact estimate on the rows kept, from a nearby one, with exact roots."""
+    found: Fit = newton(family, rows, ridge, None, theta, last_step, MAX_STEPS)
+    root = factorize(hessian(family, posed(rows, ridge=ridge), found.theta)).inverse_root()
+    identity = jnp.eye(theta.shape[0], dtype=theta.dtype)
+    gram = factorize(rows.gram() + GRAM_RIDGE * identity)
+    gram_root = gram.root[:, None] * gram.lower
+    gram_inverse = gram.inverse_root().T
+    refit_at = jnp.maximum(rows.seen + 1, jnp.ceil(GROWTH * rows.seen).astype(rows.seen.dtype))
+    return Kept(found.theta, Online(root, gram_root, gram_inverse, rows, refit_at), found.converged)
+
+
+def residual_after(family: Family, score: Array, q: Array, reward: Array) -> Array:
+    """The root c of c + μ(score + c q) − reward, between 0 and the residual."""
+    residual = reward - family.mean(score)
+
+    def excess(c: Array) -> Array:
+        return c + family.mean(score + c * q) - reward
+
+    def narrow(carry: tuple[Array, Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array, Array]:
+        low, high, c, _, steps = carry
+        above = excess(c)
+        low, high = jnp.where(above > 0, low, c), jnp.where(above > 0, c, high)
+        trial = c - above / (1 + q * family.slope(score + c * q))
+        # A comparison with what is no number is false, and then the middle will do.
+        trial = jnp.where((trial >= low) & (trial <= high), trial, (low + high) / 2)
+        return low, high, trial, jnp.abs(trial - c), steps + 1
+
+    eps = jnp.finfo(score.dtype).eps
+    # Where the mean overflows, so would the residual; twice the reward is above the root then.
+    residual = jnp.clip(residual, -jnp.finfo(score.dtype).max / 4, jnp.finfo(score.dtype).max / 4)
+    low, high = jnp.minimum(residual, 0), jnp.maximum(residual, 0)
+    start = residual / (1 + q * family.slope(score))
+    start = jnp.where((start >= low) & (start <= high), start, (low + high) / 2)
+    _, _, c, _, _ = lax.while_loop(
+        lambda carry: (carry[4] < ROOT_STEPS) & (carry[3] > 2 * eps * jnp.abs(carry[2])),
+        narrow,
+        (low, high, start, jnp.full_like(score, jnp.inf), jnp.zeros((), int)),
+    )
+    return c
+
+
+def tilt_noise(key: Array, online: Online, prior: ArrayLike) -> Array:
+    """S ~ N(0, G + prior I)."""
+    first, second = jax.random.split(key)
+    size, dtype = online.root.shape[0], online.root.dtype
+    noise = online.gram_root @ jax.random.normal(first, (size,), dtype)
+    return noise + jnp.sqrt(jnp.asarray(prior, dtype)) * jax.random.normal(second, (size,), dtype)

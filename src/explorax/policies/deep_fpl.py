@@ -1,0 +1,48 @@
+"""DeepFPL: follow the perturbed leader with a neural network.
+
+    after each reward a training step on rewards Y_l + Z_l,  Z_l ~ N(0, a²) fresh in every step,    pull argmax_i η(x_i)
+
+GLM-FPL fits its model anew to a perturbed past in every round.  Here the model is a network η and the fit a single step
+of Adam on the most recent examples: the network never forgets the noise of past steps altogether, and wanders around
+what it would be without noise.  `deep_model.py` has the loss and the training.
+
+    a   `scale`   1, as in the paper; 0 is DeepFL
+
+Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
+"""
+
+from functools import cache
+from typing import Unpack
+
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.checks import is_number
+from explorax.errors import InvalidArgument
+from explorax.policies.base import Action, Policy, Program, checked_init, compiled
+from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer, expected_arrays
+from explorax.policies.exploration import best
+
+
+def deep_fpl(*, scale: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
+    """Build DeepFPL; see `DeepSettings` for what all deep policies take."""
+    if not (is_number(scale) and scale >= 0):
+        raise InvalidArgument(f"scale={scale!r} must be a finite number of at least 0")
+    model = DeepModel(**settings)
+    trainer = model.trainer()
+    act, update = program(trainer)
+    return Policy(checked_init(lambda arms, key: trainer.init(arms, key, model.kept, scale)), act, update)
+
+
+@cache
+def program(trainer: Trainer) -> Program:
+    """`act` and `update`; one for all scales."""
+
+    def act(key: Array, state: DeepState, arms: Array, t: Array) -> Action:
+        scores = trainer.network.apply(state.params, arms)
+        return Action(best(scores), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+
+    def update(state: DeepState, arm: Array, x: Array, reward: Array) -> DeepState:
+        return trainer.learn(state, x, reward)
+
+    return compiled(act=act, update=update, expected=expected_arrays, check_update=trainer.check_update)

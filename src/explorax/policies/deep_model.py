@@ -1,0 +1,236 @@
+"""What the deep policies share: a network, the examples it learns from, and a training step for each reward.
+
+With η(x) the network's score of x, a step of the optimizer is made on a mini-batch of B examples, of
+
+    (1/B) Σ_l [b(η(X_l)) − (Y_l + Z_l) η(X_l)],    Z_l ~ N(0, a²) fresh in every step
+
+(b the cumulant of the family: softplus for rewards in [0, 1]).  The mini-batch is the most `recent` B examples, as in
+the paper, or B draws from all that are kept (`uniform`).  Fewer examples than B make a smaller batch.
+
+The noise of training is drawn in `update`, which has no key: it comes from the key that `init` was given, and from the
+number of rewards so far.  Given its state, a decision is therefore not random.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypedDict
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from explorax.checks import check_positive, check_whole, is_known
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.glm import families
+from explorax.glm.families import Family
+from explorax.glm.history import Rows
+from explorax.glm.linalg import only_where
+from explorax.networks import Network, Params, check_network, mlp
+from explorax.policies.base import Expected
+
+REPLAYS = ("recent", "uniform")
+
+Loss = Callable[[Array, Array], Array]  # (scores, rewards) -> loss of each
+
+
+class DeepSettings(TypedDict, total=False):
+    """Settings that all deep policies take, with their defaults.
+
+    hidden          sizes of the hidden layers                                         (50,)
+    activation      of the hidden layers: "relu", "tanh", …                            "relu"
+    network         a `Network(init, apply)` in place of these two                     None
+    learning_rate   of Adam                                                            0.001
+    optimizer       any optax optimizer in place of Adam                               None
+    batch           examples in a mini-batch                                           32
+    steps           training steps for each reward                                     1
+    replay          mini-batches of the "recent" examples, or "uniform" over all kept  "recent"
+    capacity        examples kept for uniform replay; then the oldest are forgotten    10 000
+    family          "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"           "bernoulli"
+    loss            (scores, rewards) -> losses in place of the family's               None
+    """
+
+    hidden: Sequence[int]
+    activation: str
+    network: Network | None
+    learning_rate: float | None
+    optimizer: Any
+    batch: int
+    steps: int
+    replay: Literal["recent", "uniform"]
+    capacity: int
+    family: str | Family
+    loss: Loss | None
+
+
+class DeepState(NamedTuple):
+    """A network in training, and the examples it is trained on."""
+
+    params: Params
+    optimizer: Any  # state of the optimizer
+    history: Rows
+    key: Array  # (2,) uint32: what the noise of training is drawn from
+    scale: Array  # () a
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """What a training step depends on, apart from numbers; programs are compiled once for each."""
+
+    network: Network
+    optimizer: Any
+    loss: Loss
+    family: Family
+    batch: int
+    steps: int
+    replay: str
+
+    def init(self, arms: Array | int, key: Array, capacity: int, scale: float) -> DeepState:
+        """Random weights, and no examples yet."""
+        size, dtype = (arms, jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+        weights, noise = jax.random.split(key)
+        params = jax.tree.map(lambda leaf: as_dtype(leaf, dtype), self.network.init(weights, size))
+        history = Rows.of(capacity, size, dtype, forgets=True)
+        scores = jax.eval_shape(self.network.apply, params, history.features)
+        if getattr(scores, "shape", None) != (capacity,):
+            raise InvalidArgument(f"network.apply returns {scores} for {capacity} rows: one score for each is needed")
+        begun = jax.tree.map(lambda leaf: as_dtype(leaf, dtype), self.optimizer.init(params))
+        return DeepState(params, begun, history, jax.random.key_data(noise), jnp.asarray(scale, dtype))
+
+    def learn(self, state: DeepState, x: Array, reward: Array) -> DeepState:
+        """One more example, and the training steps it brings."""
+        return self.train(state._replace(history=state.history.record(0, x, reward)))
+
+    def learn_if(self, really: Array, state: DeepState, x: Array, reward: Array) -> DeepState:
+        """That, or nothing at all; examples are not copied either way."""
+        state = state._replace(history=state.history.record(0, x, reward, really))
+
+        def trained(state: DeepState) -> tuple[Params, Any]:
+            state = self.train(state)
+            return state.params, state.optimizer
+
+        params, optimizer = only_where(really, trained, (state,), (state.params, state.optimizer))
+        return state._replace(params=params, optimizer=optimizer)
+
+    def train(self, state: DeepState) -> DeepState:
+        """The training steps that the latest example brings."""
+        key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.history.seen)
+        if self.steps == 1:
+            return self.step(state, key)
+        keys = jax.random.split(key, self.steps)
+        return lax.fori_loop(0, self.steps, lambda i, now: self.step(now, keys[i]), state)
+
+    def step(self, state: DeepState, key: Array) -> DeepState:
+        """One training step on a mini-batch."""
+        noise_key, choice_key = jax.random.split(key)
+        rows, rewards, weights = self.mini_batch(state.history, choice_key)
+        noisy = rewards + state.scale * jax.random.normal(noise_key, rewards.shape, rewards.dtype)
+
+        def mean_loss(params: Params) -> Array:
+            return jnp.sum(weights * self.loss(self.network.apply(params, rows), noisy)) / jnp.sum(weights)
+
+        gradients = jax.grad(mean_loss)(state.params)
+        moves, optimizer = self.optimizer.update(gradients, state.optimizer, state.params)
+        params = jax.tree.map(lambda old, move: old + move, state.params, moves)
+        return state._replace(params=params, optimizer=optimizer)
+
+    def mini_batch(self, history: Rows, key: Array) -> tuple[Array, Array, Array]:
+        """Features, rewards and weights of the examples to learn from; weight 0 where there is none."""
+        if self.replay == "uniform":
+            kept = jnp.minimum(history.seen, history.capacity)
+            chosen = jax.random.randint(key, (self.batch,), 0, kept)
+        elif history.capacity == self.batch:
+            return history.features, history.sums, history.counts
+        else:
+            chosen = (history.seen - 1 - jnp.arange(self.batch)) % history.capacity
+        return history.features[chosen], history.sums[chosen], history.counts[chosen]
+
+    def check_update(self, state: Any, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
+        """Raise if the reward is impossible."""
+        if is_known(reward):
+            families.check_rewards(self.family, reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepModel:
+    """The settings, checked."""
+
+    hidden: Sequence[int] = (50,)
+    activation: str = "relu"
+    network: Network | None = None
+    learning_rate: float | None = None
+    optimizer: Any = None
+    batch: int = 32
+    steps: int = 1
+    replay: Literal["recent", "uniform"] = "recent"
+    capacity: int = 10_000
+    family: str | Family = "bernoulli"
+    loss: Loss | None = None
+
+    def __post_init__(self) -> None:
+        families.get(self.family)
+        if self.network is not None:
+            check_network(self.network)
+        mlp(self.hidden, self.activation)  # complains about these even where they are not used
+        for name in ("batch", "steps", "capacity"):
+            check_whole(name, getattr(self, name), 1)
+        if self.replay not in REPLAYS:
+            raise UnknownName("replay", self.replay, REPLAYS)
+        if self.replay == "uniform" and self.capacity < self.batch:
+            raise InvalidArgument(f"capacity={self.capacity} is less than batch={self.batch}: keep at least a batch")
+        if self.loss is not None and not callable(self.loss):
+            raise InvalidArgument(f"loss={self.loss!r} must be a function (scores, rewards) -> losses")
+        if self.learning_rate is not None:
+            check_positive("learning_rate", self.learning_rate)
+        if self.optimizer is not None:
+            if self.learning_rate is not None:
+                raise InvalidArgument("optimizer has its own learning rate: leave learning_rate out, or the optimizer")
+            if not all(callable(getattr(self.optimizer, name, None)) for name in ("init", "update")):
+                raise InvalidArgument(f"optimizer={self.optimizer!r} is none of optax's: give optax.sgd(0.1), say")
+
+    def trainer(self) -> Trainer:
+        """What programs are compiled for; equal for equal settings."""
+        family = families.get(self.family)
+        return Trainer(
+            mlp(self.hidden, self.activation) if self.network is None else self.network,
+            adam(self.learning_rate or 0.001) if self.optimizer is None else self.optimizer,
+            family_loss(family) if self.loss is None else self.loss,
+            family,
+            self.batch,
+            self.steps,
+            self.replay,
+        )
+
+    @property
+    def kept(self) -> int:
+        """Examples that a policy keeps which needs them for training alone."""
+        return self.capacity if self.replay == "uniform" else self.batch
+
+
+@cache
+def adam(learning_rate: float) -> Any:
+    """Adam with the defaults of Keras, which the paper used."""
+    try:
+        optax = importlib.import_module("optax")
+    except ImportError as error:
+        raise ImportError("the deep policies need optax: pip install 'explorax[deep]'") from error
+    return optax.adam(learning_rate, eps=1e-7)
+
+
+@cache
+def family_loss(family: Family) -> Loss:
+    """b(η) − y η."""
+    return lambda scores, rewards: family.cumulant(scores) - rewards * scores
+
+
+def as_dtype(leaf: ArrayLike, dtype: jnp.dtype) -> Array:
+    """Floating numbers in that dtype, others as they are."""
+    array = jnp.asarray(leaf)
+    return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+def expected_arrays(state: DeepState) -> Expected:
+    """Shapes and dtype that go with a state."""
+    return Expected(None, state.history.features.shape[-1], state.history.features.dtype)

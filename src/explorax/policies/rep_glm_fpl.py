@@ -1,0 +1,149 @@
+"""repGLM-FPL: learn a representation by exploring at random, then GLM-FPL on it.
+
+    m % of the n rounds      arms at random; the network of DeepFL is trained on them
+    then                     its last hidden layer φ is frozen, and GLM-FPL plays with the features φ(x)
+
+`representation.py` says what φ is: without standardizing, dead units would leave the curvature singular.  GLM-FPL keeps
+its estimate up at constant cost with refits (`glm.online`), or exactly, for short runs.  It starts from the
+rewards of the exploration, unless told not to.
+
+    m   `percent`          n   `horizon`
+    a   `scale`            of GLM-FPL; its informal design unless given, 0.5 for rewards in [0, 1]
+    λ   `ridge`            of its fits
+        `head`             "constant" (cost) or "exact"
+        `head_capacity`    rewards that GLM-FPL keeps for its fits
+        `reuse`            whether it starts from the rewards of the exploration
+
+The exploration ends after so many decisions, the training after so many rewards.  Should rewards be that late, the
+decisions between are those of the network itself.
+
+Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, NamedTuple, Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.checks import check_whole, is_number
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.glm.linalg import only_where
+from explorax.networks import check_network
+from explorax.policies import representation
+from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import expected_arrays as expected_by_network
+from explorax.policies.exploration import best
+from explorax.policies.glm_fpl import perturbed_scores
+from explorax.policies.glm_model import GLMModel, GLMState, Learner
+from explorax.policies.representation import Standard, represent, standardize
+
+MEMORIES = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
+
+
+class RepresentationState(NamedTuple):
+    """A network, how its last layer is standardized, and GLM-FPL on top of it."""
+
+    network: DeepState  # its history: the examples of the exploration
+    standard: Standard
+    head: GLMState
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a program is compiled for."""
+
+    trainer: Trainer
+    learner: Learner
+    exploring: int  # τ
+    reuse: bool
+
+
+def rep_glm_fpl(
+    *,
+    percent: float = 5.0,
+    horizon: int = 10_000,
+    scale: float | None = None,
+    ridge: float = 1.0,
+    head: Literal["constant", "exact"] = "constant",
+    head_capacity: int | None = None,
+    reuse: bool = True,
+    **settings: Unpack[DeepSettings],
+) -> Policy:
+    """Build repGLM-FPL; see `DeepSettings` for what all deep policies take."""
+    check_whole("horizon", horizon, 1)
+    if not (is_number(percent) and 0 < percent < 100):
+        raise InvalidArgument(f"percent={percent!r} must lie between 0 and 100: the share of rounds for exploring")
+    if head not in MEMORIES:
+        raise UnknownName("head", head, MEMORIES)
+    exploring = math.ceil(percent * horizon / 100)
+    capacity = horizon if head_capacity is None else head_capacity
+    check_whole("head_capacity", capacity, exploring if reuse else 1)
+    if not isinstance(reuse, bool):
+        raise InvalidArgument(f"reuse={reuse!r} must be True or False")
+    model = DeepModel(**settings)
+    trainer = model.trainer()
+    check_network(trainer.network, embeds=True)
+    glm = GLMModel(
+        name="glm_fpl",
+        family=model.family,
+        ridge=ridge,
+        explore="none",
+        memory=MEMORIES[head],  # type: ignore[arg-type]
+        capacity=max(capacity, exploring, model.batch),
+        when_full="forget",
+    )
+    strength = glm.designed("informal", "scale", scale, glm.informal, lambda d: glm.informal)
+    act, update = program(Parts(trainer, Learner(glm.glm, None, None), exploring, reuse))
+
+    def init(arms: Array | int, key: Array) -> RepresentationState:
+        network = trainer.init(arms, key, max(exploring, model.batch), 0.0)
+        features, dtype = network.history.features.shape[1], network.history.features.dtype
+        size = representation.units(trainer.network, network.params, features, dtype)
+        head = glm.init(size + 1, strength(size + 1), False, dtype)
+        return RepresentationState(network, representation.as_they_are(size, dtype), head)
+
+    return Policy(checked_init(init), act, update)
+
+
+@cache
+def program(parts: Parts) -> Program:
+    """`act` and `update`; one for all scales and ridges."""
+    trainer, learner, network = parts.trainer, parts.learner, parts.trainer.network
+
+    def is_ready(state: DeepState) -> Array:
+        return state.history.seen >= parts.exploring
+
+    def act(key: Array, state: RepresentationState, arms: Array, t: Array) -> Action:
+        at_random, perturbation = jax.random.split(key)
+        features = represent(network, state.network.params, state.standard, arms)
+        perturbed, converged = perturbed_scores(learner, perturbation, state.head, features)
+        scores = jnp.where(is_ready(state.network), perturbed, network.apply(state.network.params, arms))
+        forced = t < parts.exploring
+        arm = jnp.where(forced, jax.random.randint(at_random, (), 0, arms.shape[0]), best(scores))
+        return Action(arm, scores, forced, converged & jnp.isfinite(jnp.sum(scores)))
+
+    def prepare(trained: DeepState, head: GLMState) -> tuple[Standard, GLMState]:
+        """Freeze the representation, and let GLM-FPL learn what the exploration has brought."""
+        standard = standardize(network, trained.params, trained.history)
+        if not parts.reuse:
+            return standard, head
+        features = represent(network, trained.params, standard, trained.history.features)
+        return standard, learner.learn_rows(head, trained.history._replace(features=features))
+
+    def update(state: RepresentationState, arm: Array, x: Array, reward: Array) -> RepresentationState:
+        ready = is_ready(state.network)
+        trained = trainer.learn_if(~ready, state.network, x, reward)
+        begins = is_ready(trained) & ~ready
+        standard, head = only_where(begins, prepare, (trained, state.head), (state.standard, state.head))
+        features = represent(network, trained.params, standard, x[None])[0]
+        return RepresentationState(trained, standard, learner.update_if(ready, head, features, reward))
+
+    def expected(state: RepresentationState) -> Expected:
+        return expected_by_network(state.network)
+
+    return compiled(act=act, update=update, expected=expected, check_update=trainer.check_update)

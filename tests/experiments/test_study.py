@@ -1,0 +1,151 @@
+"""Studies: settings files, panels, and what is wrong with those that cannot be run."""
+
+import dataclasses
+import re
+import tomllib
+
+import pytest
+
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.experiments import logistic, study
+from explorax.experiments.study import Curve, Panel, Study, for_features, from_settings
+
+
+def test_settings_and_back():
+    panels = from_settings(BY_PANELS)
+    for one in (logistic.study(), dataclasses.replace(logistic.quick(), checkpoints=(1, 10, 2_000)), panels):
+        assert from_settings(one.settings()) == one
+        assert "dims" not in one.settings()
+
+
+def test_the_settings_files_of_the_docstring_are_understood():
+    first, second = re.findall(r"\n\n((?:    .+\n)+)", study.__doc__)
+    found = from_settings(tomllib.loads(first))
+    assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"arms": 50})
+    assert found.panels == for_features((5, 10, 20))
+    assert found.curves[0] == Curve("GLM-TSL (theory)", "glm_tsl", "theory", {})
+    assert found.curves[1] == Curve("GLM-FPL, a = 1/4", "glm_fpl", "informal", {"scale": 0.25})
+    found = from_settings({key: value for key, value in GOOD.items() if key != "dims"} | tomllib.loads(second))
+    few, more = found.panels
+    assert few == Panel("few arms", {"features": 5, "arms": 10}, {}, {"panel": "few arms"})
+    assert (more.label, more.curve_settings, more.tags) == ("more ridge", {"ridge": 9.0}, {"panel": "more ridge"})
+
+
+def test_a_panel_adds_to_the_settings_of_the_study_and_of_those_curves_that_take_them():
+    found = from_settings(BY_PANELS)
+    little, much = found.panels
+    tsl, uniform = found.curves
+    assert found.arguments(tsl, little) == {"design": "informal", "scale": 2.0, "ridge": 0.1}
+    assert found.arguments(tsl, much)["ridge"] == 10.0
+    assert found.arguments(uniform, much) == {}
+    assert found.environment_arguments(much) == {"features": 3, "arms": 7}
+    assert found.make_environment(much).features == 3
+
+
+def test_an_environment_may_need_no_panels():
+    alone = from_settings({key: value for key, value in GOOD.items() if key != "dims"})
+    assert alone.panels == (Panel("logistic", {}, {}, {"panel": "logistic"}),)
+    with pytest.raises(InvalidArgument, match="features=None: give the number"):
+        alone.make_environment(alone.panels[0])
+    assert dataclasses.replace(alone, environment_settings={"features": 4}).make_environment(alone.panels[0])
+
+
+GOOD = {"environment": "logistic", "dims": [5], "rounds": 100, "checkpoints": 10, "curves": [{"policy": "glm_tsl"}]}
+BY_PANELS = {
+    "environment": "logistic",
+    "panels": [
+        {"label": "little", "environment_settings": {"features": 2}, "curve_settings": {"ridge": 0.1}},
+        {"label": "much", "environment_settings": {"features": 3}, "curve_settings": {"ridge": 10.0}},
+    ],
+    "measure": "reward",
+    "rounds": 200,
+    "curves": [{"policy": "glm_tsl", "settings": {"scale": 2.0}}, {"policy": "uniform"}],
+    "environment_settings": {"arms": 7},
+}
+LITTLE, MUCH = BY_PANELS["panels"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"rounds": 0}, InvalidArgument, "rounds=0 must be a whole number of at least 1"),
+        ({"rounds": 2.5}, InvalidArgument, "rounds=2.5 must be a whole number"),
+        ({"seed": -1}, InvalidArgument, "seed=-1"),
+        ({"dims": 5}, InvalidArgument, "dims=5 must be a list"),
+        ({"dims": []}, InvalidArgument, "at least one number of features"),
+        ({"dims": [5, 5]}, InvalidArgument, "each once"),
+        ({"dims": [True]}, InvalidArgument, "dims=True must be"),
+        ({"name": 3}, InvalidArgument, "name=3 must be text"),
+        ({"spacing": "lin"}, UnknownName, "unknown spacing 'lin'"),
+        ({"checkpoints": 101}, InvalidArgument, "checkpoints=101 are more than rounds=100"),
+        ({"checkpoints": [10, 50]}, InvalidArgument, "checkpoints end at 50: let the last one be rounds=100"),
+        ({"checkpoints": [50, 20, 100]}, InvalidArgument, "checkpoints=20 must be a whole number of at least 51"),
+        ({"environment_settings": 3}, InvalidArgument, "environment_settings=3 must be a table"),
+        ({"curves": []}, InvalidArgument, "curves is empty"),
+        ({"curves": "glm_tsl"}, InvalidArgument, "curves='glm_tsl' must be a list"),
+        ({"curves": ["glm_tsl"]}, InvalidArgument, "must be a table with a policy"),
+        ({"curves": [{"policy": "glm_tls"}]}, UnknownName, "did you mean 'glm_tsl'"),
+        ({"curves": [{"policy": "glm_tsl", "desing": "theory"}]}, UnknownName, "did you mean 'design'"),
+        ({"curves": [{"policy": "glm_tsl", "design": "theroy"}]}, UnknownName, "did you mean 'theory'"),
+        ({"curves": [{"policy": "glm_tsl", "settings": {"scal": 1}}]}, UnknownName, "did you mean 'scale'"),
+        ({"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]}, InvalidArgument, "scale=-1"),
+        ({"curves": [{"policy": "glm_tsl", "settings": 3}]}, InvalidArgument, "settings=3 must be a table"),
+        ({"curves": [{"policy": "glm_tsl", "settings": {"design": "theory"}}]}, InvalidArgument, "two designs"),
+        ({"curves": [{"policy": "glm_tsl"}] * 2}, InvalidArgument, "used twice"),
+        ({"round": 3}, UnknownName, "did you mean 'rounds'"),
+        (
+            {"rounds": 5, "checkpoints": 5, "curves": [{"policy": "glm_tsl", "design": "theory"}]},
+            InvalidArgument,
+            "more",
+        ),
+    ],
+)
+def test_bad_settings_are_explained(change, error, message):
+    with pytest.raises(error, match=message):
+        from_settings(GOOD | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"dims": [5]}, InvalidArgument, r"dims=\[5\] and panels are both given"),
+        ({"measure": "rewards"}, UnknownName, "unknown measure 'rewards': did you mean 'reward'"),
+        ({"panels": []}, InvalidArgument, "panels is empty"),
+        ({"panels": {}}, InvalidArgument, "panels={} must be a list"),
+        ({"panels": [{}]}, InvalidArgument, "must be a table with a label"),
+        ({"panels": [LITTLE, LITTLE]}, InvalidArgument, "the label 'little' must be text, not empty or used twice"),
+        ({"panels": [{"label": 3}]}, InvalidArgument, "the label 3 must be text"),
+        ({"panels": [{"label": "a", "tag": {}}]}, UnknownName, "unknown setting of a panel 'tag': did you mean 'tags'"),
+        ({"panels": [{"label": "a", "tags": 3}]}, InvalidArgument, "tags=3 must be a table"),
+        ({"panels": [LITTLE, MUCH | {"tags": {"dim": 2}}]}, InvalidArgument, "give all panels the same names"),
+        (
+            {"panels": [LITTLE | {"tags": {"dim": 2}}, MUCH | {"tags": {"dim": 2}}]},
+            InvalidArgument,
+            r"the tags {'dim': 2} are used twice",
+        ),
+        ({"panels": [LITTLE | {"tags": {"dim": 2.5}}]}, InvalidArgument, "dim=2.5 must be text or a whole number"),
+        ({"panels": [LITTLE | {"tags": {"seconds": 2}}]}, InvalidArgument, "'seconds' is the name of another column"),
+        (
+            {"panels": [{"label": "a", "environment_settings": {"arms": 9}}]},
+            InvalidArgument,
+            "panel 'a' and the study both set 'arms': leave one out",
+        ),
+        (
+            {"panels": [{"label": "a", "curve_settings": {"scale": 1.0}}]},
+            InvalidArgument,
+            r"curve 'GLM-TSL \(informal\)' and panel 'a' both set 'scale': leave one out",
+        ),
+        ({"panels": [LITTLE | {"curve_settings": {"rigde": 1}}]}, UnknownName, "did you mean 'ridge'"),
+        ({"panels": [LITTLE | {"curve_settings": {"ridge": -1}}]}, InvalidArgument, "ridge=-1"),
+    ],
+)
+def test_bad_panels_are_explained(change, error, message):
+    with pytest.raises(error, match=message):
+        from_settings(BY_PANELS | change)
+
+
+def test_what_is_missing_is_named():
+    assert isinstance(from_settings(GOOD), Study)
+    for name in ("environment", "rounds", "curves"):
+        with pytest.raises(InvalidArgument, match=f"lacks '{name}'"):
+            from_settings({key: value for key, value in GOOD.items() if key != name})
