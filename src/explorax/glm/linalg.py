@@ -142,9 +142,19 @@ def stack_lower(first: Array, below: Array, second: Array) -> Array:
 
 @one_by_one
 def by_library(matrix: Array) -> tuple[Array, Array]:
-    """L and L⁻¹ from LAPACK or its like."""
-    lower = jnp.linalg.cholesky(matrix, symmetrize_input=False)
-    return lower, solve_triangular(lower, jnp.eye(matrix.shape[0], dtype=matrix.dtype), lower=True)
+    """L and L⁻¹ from LAPACK or its like; a matrix that rounding has left indefinite gets a larger diagonal."""
+    size, identity = matrix.shape[0], jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+
+    def try_again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        more, _ = carry
+        return 10 * more, jnp.linalg.cholesky(matrix + more * identity, symmetrize_input=False)
+
+    _, lower = lax.while_loop(
+        lambda carry: (carry[0] < 20 * size) & ~jnp.isfinite(jnp.sum(carry[1])),  # no row sums up to more than size
+        try_again,
+        (jnp.asarray(jitter(size, matrix.dtype), matrix.dtype), jnp.linalg.cholesky(matrix, symmetrize_input=False)),
+    )
+    return lower, solve_triangular(lower, identity, lower=True)
 
 
 @one_by_one

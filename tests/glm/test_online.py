@@ -1,0 +1,461 @@
+"""An estimate kept up at constant cost: its step against SciPy, its roots against inverses, its refits against `fit`.
+
+Laws are tested with fixed seeds; each test's false-alarm rate is FALSE_ALARM = 1e-6.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special
+from scipy.optimize import brentq
+
+import explorax
+from explorax.environments import logistic
+from explorax.errors import HistoryFull, InvalidArgument, UnknownName
+from explorax.glm import families, online
+from explorax.glm.fit import default_tolerance
+from explorax.glm.history import Grouped, Rows
+from explorax.glm.online import GRAM_RIDGE, Online
+from tests.contract.test_policies import STREAMS
+from tests.problems import FAMILIES, random_rows
+from tests.statistics import assert_standard_normal
+
+ROUNDS, FEATURES, RIDGE = 200, 4, 0.5
+CURVED = ("bernoulli", "poisson")  # families whose estimate is not linear in the rewards
+DTYPES = ("float64", "float32")
+REFITS = (2, 3, 5, 8, 12, 18, 27, 41, 62, 93, 140)  # each the former times 1.5, rounded up
+MEANS = {"bernoulli": special.expit, "gaussian": lambda score: score, "poisson": lambda score: np.exp(min(score, 700))}
+SLOPES = {
+    "bernoulli": lambda score: special.expit(score) * special.expit(-score),
+    "gaussian": np.ones_like,
+    "poisson": lambda score: np.exp(np.minimum(score, 700)),
+}
+
+
+# The step of one reward
+
+REWARDS = {
+    "bernoulli": (-3.0, 0.0, 0.3, 1.0, 4.5),  # perturbed rewards are any real numbers
+    "gaussian": (-1e6, -1.0, 0.0, 2.0, 1e6),
+    "poisson": (-2.0, 0.0, 1.0, 50.0, 1e3, 1e6),
+}
+SCORES = (-200.0, -30.0, -2.0, 0.0, 0.7, 8.0, 40.0, 85.0, 100.0, 250.0, 600.0, 800.0)  # e^100 is infinite in float32
+NORMS = (0.0, 1e-8, 1e-3, 0.3, 1.0, 20.0, 1e4)
+
+
+def root_of(family, score, q, reward):
+    """c from a bracketing search in float64."""
+    mean = MEANS[family]
+
+    def excess(c):
+        return c + mean(score + c * q) - reward
+
+    residual = reward - mean(score)
+    if residual == 0:
+        return 0.0
+    if q == 0:
+        return residual
+    # Twice the residual is beyond the root even after rounding.
+    return brentq(excess, min(2 * residual, 0), max(2 * residual, 0), xtol=1e-300, rtol=1e-15, maxiter=5000)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_step_is_the_root_that_scipy_finds(family, dtype):
+    cases = np.stack(np.meshgrid(SCORES, NORMS, REWARDS[family]), axis=-1).reshape(-1, 3).astype(dtype)
+    score, q, reward = cases.astype(float).T
+    step = jax.jit(jax.vmap(functools.partial(online.residual_after, families.get(family))))
+    found = np.asarray(step(*jnp.asarray(cases).T), float)
+    assert np.all(np.isfinite(found))
+    # A feature vector of zeros has c = y − μ, which may overflow: then a large number will do.
+    infinite = (q == 0) & (score > np.log(np.finfo(dtype).max)) & (family == "poisson")
+    assert np.all(found[infinite] < -1e30)
+    cases, score, q, reward, found = (part[~infinite] for part in (cases, score, q, reward, found))
+    residual = reward - np.vectorize(MEANS[family])(score)
+    assert np.all(found * np.sign(residual) >= 0)
+    assert np.all(np.abs(found) <= np.abs(residual) * (1 + 4 * np.finfo(dtype).eps) + np.finfo(dtype).eps)
+    expected = np.array([root_of(family, *map(float, case)) for case in cases])
+    after = score + expected * q
+    mean, slope = np.vectorize(MEANS[family])(after), SLOPES[family](after)
+    # Rounding of the terms that cancel at the root, over the slope there.
+    terms = np.abs(expected) + np.abs(reward) + np.abs(mean) + slope * (np.abs(score) + np.abs(expected * q))
+    allowed = 16 * np.finfo(dtype).eps * (terms / (1 + q * slope) + np.abs(expected)) + np.finfo(dtype).tiny
+    bad = np.abs(found - expected) > allowed
+    assert not bad.any(), f"{cases[bad][0]} and {bad.sum() - 1} more: {found[bad][0]} is not {expected[bad][0]}"
+
+
+# One reward after the other
+
+
+@functools.partial(jax.jit, static_argnames="family")
+def play(family, start, theta, x, rewards, really):
+    """`record` in a loop: the summary and the estimate after each reward, and the last of them with all rows."""
+
+    def one(carry, now):
+        kept = online.record(
+            families.get(family),
+            *carry,
+            *now[:2],
+            jnp.asarray(RIDGE, x.dtype),
+            default_tolerance(x.dtype),
+            now[2],
+        )
+        seen = kept.online.rows and kept.online.rows.seen
+        return (kept.online, kept.theta), kept._replace(online=kept.online._replace(rows=seen))
+
+    return jax.lax.scan(one, (start, theta), (x, rewards, really))
+
+
+def nothing(dtype="float64", capacity=None):
+    rows = None if capacity is None else Rows.of(capacity, FEATURES, jnp.dtype(dtype), forgets=False)
+    # As NumPy arrays, like all states here, so that one program serves both a beginning and a continuation.
+    return jax.tree.map(np.asarray, (Online.of(FEATURES, jnp.dtype(dtype), RIDGE, rows), jnp.zeros(FEATURES, dtype)))
+
+
+@functools.cache
+def stream(family, seed=0, rounds=ROUNDS):
+    """Rows, and rewards that are perturbed in the Bernoulli family: any real number will do there."""
+    rng = np.random.default_rng(seed)
+    x, rewards = random_rows(rng, family, rounds, FEATURES)
+    return x, rewards + 0.5 * rng.normal(size=rounds) * (family == "bernoulli")
+
+
+@functools.cache
+def played(family, capacity=None):
+    x, rewards = stream(family)
+    return jax.tree.map(np.asarray, play(family, *nothing(capacity=capacity), x, rewards, np.ones(ROUNDS, bool)))
+
+
+def curvatures(family, x, thetas):
+    """H before the first reward and after each: every slope is that of the estimate which its reward led to."""
+    slopes = SLOPES[family](np.sum(x * thetas, axis=1))
+    terms = slopes[:, None, None] * x[:, :, None] * x[:, None, :]
+    return RIDGE * np.eye(x.shape[1]) + np.concatenate([np.zeros((1, *terms.shape[1:])), np.cumsum(terms, axis=0)])
+
+
+def grams(x):
+    """G + εI after each reward."""
+    return GRAM_RIDGE * np.eye(x.shape[1]) + np.cumsum(x[:, :, None] * x[:, None, :], axis=0)
+
+
+def squares(roots):
+    return roots @ np.swapaxes(roots, -1, -2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_roots_are_those_of_the_curvature_and_the_gram_matrix(family):
+    (_, _), kept = played(family)
+    x, _ = stream(family)
+    expected = np.linalg.inv(curvatures(family, x, kept.theta)[1:])
+    np.testing.assert_allclose(squares(kept.online.root), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(squares(kept.online.gram_root), grams(x), rtol=1e-12, atol=1e-10)
+    # R⁻¹ starts at 1000, so that a product with R is as exact as numbers of that size are.
+    product = kept.online.gram_root @ kept.online.gram_inverse
+    np.testing.assert_allclose(product, np.broadcast_to(np.eye(FEATURES), product.shape), rtol=0, atol=1e-9)
+    assert np.min(np.linalg.eigvalsh(squares(kept.online.root))) > 0
+    assert np.all(kept.converged)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_estimate_minimizes_the_proximal_objective(family):
+    (_, _), kept = played(family)
+    x, rewards = stream(family)
+    before = np.concatenate([np.zeros((1, FEATURES)), kept.theta[:-1]])
+    pull = np.einsum("tij,tj->ti", curvatures(family, x, kept.theta)[:-1], kept.theta - before)
+    misses = np.vectorize(MEANS[family])(np.sum(x * kept.theta, axis=1)) - rewards
+    np.testing.assert_allclose(pull + misses[:, None] * x, 0, rtol=0, atol=1e-10)
+
+
+def exactly(family, x, rewards, count):
+    """`explorax.fit` on the first rewards; one program for any number of them."""
+    seen = np.arange(ROUNDS) < count
+    return explorax.fit(family, Grouped(x, seen * 1.0, seen * rewards), ridge=RIDGE).theta
+
+
+@pytest.mark.parametrize("family", CURVED)
+def test_the_first_reward_leads_to_the_exact_estimate(family):
+    x = np.random.default_rng(3).normal(size=(ROUNDS, FEATURES))
+    for reward in (0.0, 1.0, 4.5) if family == "bernoulli" else (0.0, 1.0, 30.0, 1e3, 1e6):
+        rewards = np.full(ROUNDS, reward)
+        (_, theta), _ = play(family, *nothing(), x, rewards, np.arange(ROUNDS) < 1)
+        np.testing.assert_allclose(theta, exactly(family, x, rewards, 1), rtol=1e-8, err_msg=f"reward {reward}")
+
+
+def test_gaussian_estimates_are_ridge_regression_at_all_times():
+    (_, _), kept = played("gaussian")
+    x, rewards = stream("gaussian")
+    normal = grams(x) + (RIDGE - GRAM_RIDGE) * np.eye(FEATURES)
+    targets = np.cumsum(x * rewards[:, None], axis=0)
+    np.testing.assert_allclose(kept.theta, np.linalg.solve(normal, targets[:, :, None])[:, :, 0], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(squares(kept.online.root), np.linalg.inv(normal), rtol=0, atol=1e-10)
+
+
+LONG = 5000
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def long_runs(request):
+    """The same 5000 rewards in both precisions, in pieces that one program plays; the rewards, and what is left."""
+    x, rewards = stream(request.param, 1, LONG)
+    ends = []
+    for dtype in DTYPES:
+        carry = nothing(dtype)
+        for first in range(0, LONG, ROUNDS):
+            piece = slice(first, first + ROUNDS)
+            now = jnp.asarray(x[piece], dtype), jnp.asarray(rewards[piece], dtype), np.ones(ROUNDS, bool)
+            carry = jax.tree.map(np.asarray, play(request.param, *carry, *now)[0])
+        assert all(leaf.dtype == dtype for leaf in (carry[1], carry[0].root, carry[0].gram_root))
+        ends.append(jax.tree.map(lambda leaf: leaf.astype(float), carry))
+    return x, ends
+
+
+def test_float32_stays_close_after_thousands_of_rewards(long_runs):
+    _, ((wide, theta), (narrow, narrow_theta)) = long_runs
+    # Errors in units of one standard deviation of the posterior, and of the matrices in ratio to what they should be.
+    assert np.linalg.norm(np.linalg.solve(wide.root, narrow_theta - theta)) < 1e-3
+    for name in ("root", "gram_root", "gram_inverse"):
+        exact, found = getattr(wide, name), getattr(narrow, name)
+        side = np.linalg.solve(exact, found) if name != "gram_inverse" else found @ np.linalg.inv(exact)
+        ratios = np.linalg.svd(side, compute_uv=False)
+        assert np.max(np.abs(ratios - 1)) < 1e-4, name
+    np.testing.assert_allclose(narrow.gram_root @ narrow.gram_inverse, np.eye(FEATURES), rtol=0, atol=1e-4)
+
+
+def test_float64_is_exact_after_thousands_of_rewards(long_runs):
+    x, ((wide, _), _) = long_runs
+    np.testing.assert_allclose(squares(wide.gram_root), grams(x)[-1], rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(wide.gram_root @ wide.gram_inverse, np.eye(FEATURES), rtol=0, atol=1e-9)
+
+
+# Refits
+
+
+@functools.cache
+def exact_estimates(family):
+    """After 1, 2, … rewards."""
+    return np.stack([exactly(family, *stream(family), count) for count in range(1, ROUNDS + 1)])
+
+
+@pytest.mark.parametrize("family", CURVED)
+def test_refits_are_exact_and_happen_when_rewards_have_grown_by_a_half(family):
+    (_, _), kept = played(family, ROUNDS)
+    seen = np.arange(1, ROUNDS + 1)
+    np.testing.assert_array_equal(kept.online.rows, seen)
+    following = np.array([*REFITS, 210])
+    np.testing.assert_array_equal(kept.online.refit_at, following[np.searchsorted(following, seen, side="right")])
+    at = np.array(REFITS) - 1
+    theta, (x, _) = exact_estimates(family)[at], stream(family)
+    np.testing.assert_allclose(kept.theta[at], theta, rtol=0, atol=1e-9)
+    for i, count in enumerate(REFITS):
+        slopes = SLOPES[family](x[:count] @ theta[i])
+        inverse = np.linalg.inv((x[:count].T * slopes) @ x[:count] + RIDGE * np.eye(FEATURES))
+        np.testing.assert_allclose(squares(kept.online.root[at[i]]), inverse, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(squares(kept.online.gram_root), grams(x), rtol=1e-10, atol=1e-9)
+    product = kept.online.gram_root @ kept.online.gram_inverse
+    np.testing.assert_allclose(product, np.broadcast_to(np.eye(FEATURES), product.shape), rtol=0, atol=1e-7)
+
+
+def drift(family, kept):
+    """‖θ − θ̂‖_H for the exact θ̂ after each reward: about √d for a θ drawn from the posterior."""
+    off = kept.theta - exact_estimates(family)
+    return np.linalg.norm(np.linalg.solve(kept.online.root, off[:, :, None])[:, :, 0], axis=1)
+
+
+@pytest.mark.parametrize("family", CURVED)
+def test_refits_take_the_drift_away(family):
+    refitted, constant = (drift(family, played(family, capacity)[1]) for capacity in (ROUNDS, None))
+    assert np.max(refitted) < 0.3 * FEATURES**0.5
+    assert np.mean(refitted) < 0.3 * np.mean(constant)
+
+
+# Rewards that do not count
+
+
+def assert_same_bits(first, second):
+    jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
+@pytest.mark.parametrize("capacity", [None, ROUNDS], ids=["constant", "refitted"])
+def test_a_reward_that_does_not_count_changes_nothing(capacity):
+    state, _ = played("bernoulli", capacity)
+    if capacity is not None:  # the last reward was to bring no refit: have the next one bring it
+        state = state[0]._replace(refit_at=np.asarray(ROUNDS + 1)), state[1]
+    x, rewards = stream("bernoulli", 2)
+    after, _ = play("bernoulli", *state, x, rewards, np.zeros(ROUNDS, bool))
+    assert_same_bits(after, state)
+
+
+BATCH = 12  # more than are served at once, so that nobody gets a refit because a neighbour does
+
+
+def test_each_of_a_batch_has_its_own_rewards_and_refits():
+    rng = np.random.default_rng(4)
+    x, rewards = stream("bernoulli")
+    really = rng.random((BATCH, ROUNDS)) < rng.uniform(0.05, 1, (BATCH, 1))
+    start = nothing(capacity=ROUNDS)
+    together = jax.vmap(functools.partial(play, "bernoulli"), (None, None, None, None, 0))
+    (last, theta), kept = jax.tree.map(np.asarray, together(*start, x, rewards, really))
+    for i in range(BATCH):
+        after = jax.tree.map(lambda leaf, i=i: leaf[i], kept)
+        idle = np.flatnonzero(~really[i, 1:])
+        assert_same_bits(*(jax.tree.map(lambda leaf, at=at: leaf[at], after) for at in (idle, idle + 1)))
+        np.testing.assert_array_equal(after.online.rows, np.cumsum(really[i]))
+        # Alone, with those that count in front of the others.
+        order = np.argsort(~really[i], kind="stable")
+        (expected, alone), _ = play("bernoulli", *start, x[order], rewards[order], really[i][order])
+        np.testing.assert_allclose(theta[i], alone, rtol=0, atol=1e-9)
+        for found, want in zip(jax.tree.leaves(last), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(found[i], want, rtol=1e-8, atol=1e-8)
+
+
+# Adversarial rewards
+
+SAME_PROGRAM = [(family, dtype, capacity) for family in FAMILIES for dtype in DTYPES for capacity in (None, ROUNDS)]
+SAME_PROGRAM.remove(("gaussian", "float64", ROUNDS))  # the one that no other test compiles, and the easiest
+
+
+@pytest.mark.parametrize(("family", "dtype", "capacity"), SAME_PROGRAM)
+def test_adversarial_rewards_leave_finite_states(family, dtype, capacity):
+    x = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (ROUNDS, FEATURES)), dtype)
+    for rewards in STREAMS[family]:
+        now = jnp.asarray([rewards(t) for t in range(ROUNDS)], dtype), np.ones(ROUNDS, bool)
+        state, kept = play(family, *nothing(dtype, capacity), x, *now)
+        for leaf in jax.tree.leaves((state, kept)):
+            assert np.all(np.isfinite(leaf))
+        assert np.all(kept.converged)
+        # No direction is lost: the curvature has an inverse, and the estimate explains large rewards by large scores.
+        assert np.all(np.linalg.eigvalsh(squares(np.asarray(kept.online.root, float))) > 0)
+
+
+# Policies
+
+DRAWS, ARMS, PULLS, SCALE = 4000, 4, 12, 0.8  # a policy that refits has done so with the twelfth reward
+KEYS = jax.random.split(jax.random.key(0), DRAWS)
+MEMORIES = ("constant", "refitted")
+
+
+@functools.cache
+def policy(name, memory, **settings):
+    return explorax.make(name, memory=memory, ridge=RIDGE, capacity=80, **settings)
+
+
+@functools.cache
+def learned(memory):
+    """A GLM policy's state after some rewards, with θ̄, H and G + εI in NumPy."""
+    fpl, (x, rewards) = policy("glm_fpl", memory, scale=SCALE), stream("bernoulli")
+    state, thetas = jax.tree.map(np.asarray, fpl.init(FEATURES)), []
+    for t in range(PULLS):
+        state = fpl.update(state, 0, x[t], min(max(rewards[t], 0.0), 1.0))
+        thetas.append(state.theta_mle)
+    theta, x = np.asarray(thetas), x[:PULLS]
+    slopes_at = theta if memory == "constant" else np.broadcast_to(theta[-1], theta.shape)
+    return state, theta[-1], curvatures("bernoulli", x, slopes_at)[-1], grams(x)[-1]
+
+
+ON_OFFER = np.random.default_rng(6).normal(size=(ARMS, FEATURES))  # invertible, so that scores tell θ̃
+
+
+@functools.cache
+def decisions(name, **settings):
+    """Scores of many decisions: one program for both memories, which are the same policy with and without rows."""
+    chosen = policy(name, "constant", scale=SCALE, **settings)
+    return jax.jit(lambda state: jax.vmap(lambda key: chosen.act(key, state, ON_OFFER, PULLS).scores)(KEYS))
+
+
+def drawn_parameters(name, memory, **settings):
+    """θ̃ of many decisions."""
+    assert policy(name, memory, scale=SCALE, **settings).act is policy(name, "constant", scale=SCALE, **settings).act
+    state, *_ = learned(memory)
+    scores = decisions(name, **settings)(state._replace(history=state.history._replace(rows=None)))
+    return np.linalg.solve(ON_OFFER, np.asarray(scores).T).T
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("prior_noise", [False, True])
+def test_perturbed_parameters_have_covariance_a2_h_g_h(memory, prior_noise):
+    _, theta, curvature, gram = learned(memory)
+    gram = gram + prior_noise * RIDGE * np.eye(FEATURES)
+    tilts = (drawn_parameters("glm_fpl", memory, prior_noise=prior_noise) - theta) @ curvature / SCALE
+    assert_standard_normal(np.linalg.solve(np.linalg.cholesky(gram), tilts.T).T)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_thompson_samples_have_covariance_a2_inverse_curvature(memory):
+    _, theta, curvature, _ = learned(memory)
+    draws = drawn_parameters("glm_tsl", memory)
+    assert_standard_normal((draws - theta) @ np.linalg.cholesky(curvature) / SCALE)
+
+
+@pytest.mark.parametrize(("dtype", "prior"), [("float64", 0.7), ("float32", 0.0)])
+def test_tilts_have_the_covariance_of_the_gram_matrix(dtype, prior):
+    state, _, _, gram = learned("constant")
+    summary = jax.tree.map(lambda leaf: leaf.astype(dtype), state.history)
+    tilts = jax.jit(jax.vmap(lambda key: online.tilt_noise(key, summary, prior)))(KEYS)
+    assert tilts.dtype == dtype
+    root = np.linalg.cholesky(gram + prior * np.eye(FEATURES))
+    assert_standard_normal(np.linalg.solve(root, np.asarray(tilts, float).T).T)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_bonuses_are_norms_in_the_inverse_gram_matrix(memory):
+    state, theta, _, gram = learned(memory)
+    scores, width = ON_OFFER @ theta, 0.3
+    bonus = width * np.sqrt(np.sum(ON_OFFER @ np.linalg.inv(gram) * ON_OFFER, axis=1))
+    for name, expected in (("ucb_glm", scores + bonus), ("glm_ucb", special.expit(scores) + bonus)):
+        optimist = policy(name, memory, width=width)
+        state = optimist.init(FEATURES)._replace(history=state.history, theta_mle=state.theta_mle)
+        action = optimist.act(KEYS[0], state, ON_OFFER, PULLS)
+        np.testing.assert_allclose(action.scores, expected, rtol=1e-9)
+        assert action.arm == np.argmax(expected)
+
+
+def shapes(state):
+    return [leaf.shape for leaf in jax.tree.leaves(state)]
+
+
+def test_only_a_memory_that_refits_grows_with_its_capacity():
+    for memory, grows in (("constant", False), ("refitted", True)):
+        small, large = (explorax.make("glm_fpl", memory=memory, capacity=n).init(FEATURES) for n in (10, 10_000))
+        assert (shapes(small) != shapes(large)) == grows
+    assert max(np.prod(shape) for shape in shapes(explorax.make("glm_fpl", memory="constant").init(FEATURES))) <= 16
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "error", "words"),
+    [
+        ("glm_fpl", {"memory": "konstant"}, UnknownName, "unknown memory 'konstant': did you mean 'constant'?"),
+        ("glm_fpl", {"memory": None}, UnknownName, "unknown memory None"),
+        ("glm_tsl", {"memory": "constant", "ridge": 0.0}, InvalidArgument, "ridge=0"),
+        ("lin_like", {"memory": "constant", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "give ridge > 0"),
+        ("lin_like", {"memory": "refitted", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "give ridge > 0"),
+        ("glm_ucb", {"memory": "constant", "radius": 2.0}, InvalidArgument, "radius=2.0 with memory='constant'"),
+        ("glm_ucb", {"memory": "refitted", "radius": 2.0}, InvalidArgument, "a projection needs the exact memory"),
+    ],
+)
+def test_settings_that_cannot_be_used(name, settings, error, words):
+    with pytest.raises(error, match=words.replace("?", r"\?")):
+        explorax.make({"lin_like": "glm_fpl"}.get(name, name), **settings)
+
+
+def test_a_memory_that_refits_may_be_full():
+    state, *_ = learned("refitted")
+    full = state.history.rows._replace(seen=np.asarray(80))
+    state = state._replace(history=state.history._replace(rows=full))
+    with pytest.raises(HistoryFull, match="all 80 rows are taken"):
+        policy("glm_fpl", "refitted", scale=SCALE).update(state, 0, np.ones(FEATURES), 1.0)
+    forgets = full._replace(forgets=np.asarray(True))
+    state = state._replace(history=state.history._replace(rows=forgets))
+    state = policy("glm_fpl", "refitted", scale=SCALE).update(state, 0, np.ones(FEATURES), 1.0)
+    np.testing.assert_array_equal(state.history.rows.features[0], np.ones(FEATURES))
+    assert state.history.rows.seen == 81
+
+
+def test_a_run_longer_than_the_rows_kept_is_refused_before_playing():
+    told = []
+    world = logistic(features=FEATURES, arms=ARMS, arms_change=True)
+    with pytest.raises(HistoryFull, match=r"81 rounds .* keeps 80 rewards: make it with capacity=81"):
+        explorax.simulate(policy("glm_fpl", "refitted"), world, rounds=81, instances=1, progress=told.append)
+    assert told == []
