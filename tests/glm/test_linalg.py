@@ -9,7 +9,7 @@ from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import GROUP, by_halves, eigen, factorize, spans, where_needed
+from explorax.glm.linalg import GROUP, by_halves, eigen, factorize, only_where, shrinkage, spans, stretch, where_needed
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 
@@ -197,3 +197,56 @@ def test_rare_work_may_share_arguments_and_have_several_results():
     total, rest = jax.jit(jax.vmap(lambda n, v: where_needed(n, both, (v, jnp.asarray(2.0)), start)))(needed, values)
     np.testing.assert_array_equal(total, np.where(needed, np.arange(20) + 2, 0))
     np.testing.assert_array_equal(rest["product"], np.where(needed, 2 * np.arange(20), -1))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (30,), (4, 5)])
+def test_work_done_all_at_once_changes_only_those_that_need_it(shape):
+    values = 1 + jnp.arange(np.prod(shape, dtype=int)).reshape(shape)
+    square, seen = counting()
+
+    def one(needed, state, value):
+        return only_where(needed, lambda state, value: state + square(value), state, (value,))
+
+    batched = one
+    for _ in shape:
+        batched = jax.vmap(batched)
+    batched = jax.jit(batched)
+    nobody = np.zeros(shape, bool)
+    np.testing.assert_array_equal(batched(nobody, -values, values), -values)
+    jax.effects_barrier()
+    assert seen == []
+    for needed in (np.random.default_rng(2).random(shape) < 0.4, ~nobody):
+        needed.flat[0] = True
+        seen.clear()
+        found = batched(needed, -values, values)
+        np.testing.assert_array_equal(found, np.where(needed, values**2 - values, -values))
+        jax.effects_barrier()
+        assert sorted(seen) == sorted(np.ravel(values))  # once for each, and not in groups
+
+
+def test_work_done_all_at_once_may_fail_where_it_is_not_needed():
+    # It finds no number there; the state has several parts, and all of the batch share one argument.
+    needed = np.arange(20) % 3 == 0
+    values = jnp.where(needed, jnp.arange(20.0), jnp.nan)
+    start = jnp.zeros((20, 2)), {"product": -jnp.arange(20)}
+
+    def work(state, value, shared):
+        return state[0] + value + shared, {"product": state[1]["product"] + (value * shared).astype(int)}
+
+    both = jax.vmap(lambda needed, state, value: only_where(needed, work, state, (value, jnp.asarray(2.0))))
+    total, rest = jax.jit(both)(needed, start, values)
+    np.testing.assert_array_equal(total, np.repeat(np.where(needed, np.arange(20) + 2.0, 0)[:, None], 2, axis=1))
+    np.testing.assert_array_equal(rest["product"], np.where(needed, np.arange(20), -np.arange(20)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 1e3, 1e8])
+def test_rank_one_updates_of_roots(size, dtype):
+    v = np.random.default_rng(0).normal(size=3)
+    v = jnp.asarray(size * v / np.linalg.norm(v), dtype)
+    updated = np.eye(3) + np.outer(v, v).astype(float)
+    root = np.eye(3) + float(stretch(v)) * np.outer(v, v).astype(float)
+    inverse = np.eye(3) - float(shrinkage(v)) * np.outer(v, v).astype(float)
+    eps = float(jnp.finfo(dtype).eps)
+    np.testing.assert_allclose(root @ root, updated, rtol=0, atol=8 * eps * (1 + size**2))
+    np.testing.assert_allclose(inverse @ root, np.eye(3), rtol=0, atol=8 * eps * (1 + size))

@@ -51,23 +51,14 @@ def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return mapped
 
 
-def where_needed(
-    needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any, *, in_groups: bool = True
-) -> Any:
-    """function(*arguments) where it is needed, else `otherwise`, or the function there too: both must be right.
+def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
+    """function(*arguments) where it is needed, else `otherwise`, or the function there too: both must be right."""
 
-    `in_groups=False` if mostly all of a batch need it at the same time, so that taking some out would be in vain.
-    """
-
-    @custom_vmap
-    def one(*given: Any) -> Any:
-        needed, arguments, otherwise = given
+    def one(needed: Array, arguments: tuple[Any, ...], otherwise: Any) -> Any:
         return lax.cond(needed, lambda: function(*arguments), lambda: otherwise)
 
-    @custom_vmap
-    def many(*given: Any) -> Any:
-        needed, arguments, otherwise = given
-        if not in_groups or jax.default_backend() != "cpu" or len(needed) <= GROUP:
+    def many(needed: Array, arguments: tuple[Any, ...], otherwise: Any) -> Any:
+        if jax.default_backend() != "cpu" or len(needed) <= GROUP:
             return lax.cond(jnp.any(needed), lambda: jax.vmap(function)(*arguments), lambda: otherwise)
 
         def serve(carry: tuple[Array, Any]) -> tuple[Array, Any]:
@@ -80,27 +71,53 @@ def where_needed(
 
         return lax.while_loop(lambda carry: jnp.any(carry[0]), serve, (needed, otherwise))[1]
 
-    @one.def_vmap
+    return batched_by(one, many)(needed, arguments, otherwise)
+
+
+def only_where(needed: Array, function: Callable[..., Any], state: Any, arguments: tuple[Any, ...]) -> Any:
+    """function(state, *arguments) where it is needed, and the state elsewhere: for work that a batch does all at once.
+
+    On a CPU it is a loop of one turn or none: a `cond` would copy a large state even where nothing is done.  On a GPU
+    such a loop gave wrong results (jax 0.11, with the graphs of `devices.py`), and copies are cheap.
+    """
+
+    def one(needed: Array, state: Any, arguments: tuple[Any, ...]) -> Any:
+        return lax.cond(needed, lambda: function(state, *arguments), lambda: state)
+
+    def some(state: Any, needed: Array, arguments: tuple[Any, ...]) -> Any:
+        found = jax.vmap(function)(state, *arguments)
+        return jax.tree.map(partial(jax.vmap(jnp.where), needed), found, state)
+
+    def many(needed: Array, state: Any, arguments: tuple[Any, ...]) -> Any:
+        if jax.default_backend() != "cpu":
+            return lax.cond(jnp.any(needed), lambda: some(state, needed, arguments), lambda: state)
+
+        def turn(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+            # Without the barrier XLA would move what does not depend on the state out of the loop, to be done always.
+            _, given = lax.optimization_barrier((carry[0], arguments))
+            return jnp.asarray(False), some(carry[1], needed, given)
+
+        return lax.while_loop(lambda carry: carry[0], turn, (jnp.any(needed), state))[1]
+
+    return batched_by(one, many)(needed, state, arguments)
+
+
+def batched_by(one: Callable[..., Any], many: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that does `one` alone, and `many` under `vmap`; a batch of batches is one large batch."""
+    alone, batch = custom_vmap(one), custom_vmap(many)
+
+    @alone.def_vmap
     def a_batch(size: int, batched: list[Any], *given: Any) -> tuple[Any, Any]:
-        result = many(*full(size, batched, given))
+        result = batch(*full(size, batched, given))
         return result, jax.tree.map(lambda _: True, result)
 
-    @many.def_vmap
+    @batch.def_vmap
     def a_batch_of_batches(size: int, batched: list[Any], *given: Any) -> tuple[Any, Any]:
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), full(size, batched, given))
-        result = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), many(*flat))
+        result = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), batch(*flat))
         return result, jax.tree.map(lambda _: True, result)
 
-    return one(needed, arguments, otherwise)
-
-
-def only_where(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
-    """function(*arguments) where it is needed and `otherwise` elsewhere; for work that a batch does all at once."""
-
-    def chosen(needed: Array, arguments: tuple[Any, ...], otherwise: Any) -> Any:
-        return jax.tree.map(partial(jnp.where, needed), function(*arguments), otherwise)
-
-    return where_needed(needed, chosen, (needed, arguments, otherwise), otherwise, in_groups=False)
+    return alone
 
 
 def full(size: int, batched: Any, arguments: Any) -> tuple[Any, ...]:

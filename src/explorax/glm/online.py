@@ -134,14 +134,14 @@ def residual_after(family: Family, score: Array, q: Array, reward: Array) -> Arr
         trial = jnp.where((trial >= low) & (trial <= high), trial, (low + high) / 2)
         return low, high, trial, jnp.abs(trial - c), steps + 1
 
-    eps = jnp.finfo(score.dtype).eps
+    close = float(jnp.finfo(score.dtype).eps) ** (2 / 3)  # the last of Newton's steps squares the error
     # Where the mean overflows, so would the residual; twice the reward is above the root then.
     residual = jnp.clip(residual, -jnp.finfo(score.dtype).max / 4, jnp.finfo(score.dtype).max / 4)
     low, high = jnp.minimum(residual, 0), jnp.maximum(residual, 0)
     start = residual / (1 + q * family.slope(score))
     start = jnp.where((start >= low) & (start <= high), start, (low + high) / 2)
     _, _, c, _, _ = lax.while_loop(
-        lambda carry: (carry[4] < ROOT_STEPS) & (carry[3] > 2 * eps * jnp.abs(carry[2])),
+        lambda carry: (carry[4] < ROOT_STEPS) & (carry[3] > close * jnp.abs(carry[2])),
         narrow,
         (low, high, start, jnp.full_like(score, jnp.inf), jnp.zeros((), int)),
     )

@@ -107,11 +107,11 @@ class Trainer:
         """That, or nothing at all; examples are not copied either way."""
         state = state._replace(history=state.history.record(0, x, reward, really))
 
-        def trained(state: DeepState) -> tuple[Params, Any]:
-            state = self.train(state)
-            return state.params, state.optimizer
+        def trained(now: tuple[Params, Any], history: Rows, key: Array, scale: Array) -> tuple[Params, Any]:
+            after = self.train(DeepState(*now, history, key, scale))
+            return after.params, after.optimizer
 
-        params, optimizer = only_where(really, trained, (state,), (state.params, state.optimizer))
+        params, optimizer = only_where(really, trained, (state.params, state.optimizer), state[2:])
         return state._replace(params=params, optimizer=optimizer)
 
     def train(self, state: DeepState) -> DeepState:

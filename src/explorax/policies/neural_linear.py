@@ -91,7 +91,7 @@ def program(parts: Parts) -> Program:
         scores = represent(network, state.params, state.standard, arms) @ theta
         return Action(best(scores), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
-    def refreshed(trained: DeepState) -> tuple[Params, Standard, Moments]:
+    def refreshed(stale: tuple[Params, Standard, Moments], trained: DeepState) -> tuple[Params, Standard, Moments]:
         """The latest representation, and the moments of all examples in it."""
         rows = trained.history
         standard = standardize(network, trained.params, rows)
@@ -104,7 +104,7 @@ def program(parts: Parts) -> Program:
         features = represent(network, state.params, state.standard, x[None])[0]
         kept = state.params, state.standard, state.moments.record(arm, features, reward)
         due = trained.history.seen % parts.refresh == 0
-        params, standard, moments = only_where(due, refreshed, (trained,), kept)
+        params, standard, moments = only_where(due, refreshed, kept, (trained,))
         return NeuralLinearState(trained, params, standard, moments, state.scale)
 
     def expected(state: NeuralLinearState) -> Expected:

@@ -127,19 +127,19 @@ def program(parts: Parts) -> Program:
         arm = jnp.where(forced, jax.random.randint(at_random, (), 0, arms.shape[0]), best(scores))
         return Action(arm, scores, forced, converged & jnp.isfinite(jnp.sum(scores)))
 
-    def prepare(trained: DeepState, head: GLMState) -> tuple[Standard, GLMState]:
+    def prepare(unready: tuple[Standard, GLMState], trained: DeepState) -> tuple[Standard, GLMState]:
         """Freeze the representation, and let GLM-FPL learn what the exploration has brought."""
         standard = standardize(network, trained.params, trained.history)
         if not parts.reuse:
-            return standard, head
+            return standard, unready[1]
         features = represent(network, trained.params, standard, trained.history.features)
-        return standard, learner.learn_rows(head, trained.history._replace(features=features))
+        return standard, learner.learn_rows(unready[1], trained.history._replace(features=features))
 
     def update(state: RepresentationState, arm: Array, x: Array, reward: Array) -> RepresentationState:
         ready = is_ready(state.network)
         trained = trainer.learn_if(~ready, state.network, x, reward)
         begins = is_ready(trained) & ~ready
-        standard, head = only_where(begins, prepare, (trained, state.head), (state.standard, state.head))
+        standard, head = only_where(begins, prepare, (state.standard, state.head), (trained,))
         features = represent(network, trained.params, standard, x[None])[0]
         return RepresentationState(trained, standard, learner.update_if(ready, head, features, reward))
 

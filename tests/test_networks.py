@@ -1,0 +1,201 @@
+"""The networks of the library against NumPy, and those of other libraries in the place of them."""
+
+import functools
+
+import equinox as eqx
+import flax.linen
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import explorax
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.networks import ACTIVATIONS, Network, mlp
+
+FEATURES, KEY = 3, jax.random.key(0)
+ROWS = np.random.default_rng(0).normal(size=(7, FEATURES))
+BEND = {
+    "relu": lambda z: np.maximum(z, 0),
+    "tanh": np.tanh,
+    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "elu": lambda z: np.where(z > 0, z, np.expm1(np.minimum(z, 0))),
+}
+
+
+def moved(params, seed=1):
+    """The same parameters, and some more of each: biases are 0 at first, which would hide them."""
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda leaf: leaf + 0.5 * rng.normal(size=leaf.shape), params)
+
+
+@pytest.mark.parametrize("activation", BEND)
+@pytest.mark.parametrize("hidden", [(5,), (4, 6)])
+def test_a_network_computes_what_numpy_does(hidden, activation):
+    network = mlp(hidden, activation)
+    params = moved(network.init(KEY, FEATURES))
+    layer = ROWS
+    for weights, biases in params[:-1]:
+        layer = BEND[activation](layer @ np.asarray(weights).T + np.asarray(biases))
+    assert layer.shape == (7, hidden[-1])
+    np.testing.assert_allclose(network.embed(params, ROWS), layer, rtol=1e-12, atol=1e-14)
+    weights, biases = (np.asarray(part) for part in params[-1])
+    np.testing.assert_allclose(network.apply(params, ROWS), layer @ weights[0] + biases[0], rtol=1e-12, atol=1e-14)
+
+
+def test_scores_are_linear_in_the_embedding():
+    network = mlp((4, 6), "tanh")
+    params = moved(network.init(KEY, FEATURES))
+    design = np.column_stack([network.embed(params, ROWS[:5]), np.ones(5)])
+    first = network.apply(params, ROWS[:5])
+    # A change of the last layer changes scores by the embedding times that change, and by nothing else.
+    changed = [*params[:-1], moved(params[-1], 2)]
+    change = np.append(changed[-1].weights[0] - params[-1].weights[0], changed[-1].biases - params[-1].biases)
+    np.testing.assert_allclose(network.apply(changed, ROWS[:5]) - first, design @ change, rtol=1e-10, atol=1e-13)
+    np.testing.assert_array_equal(network.embed(changed, ROWS), network.embed(params, ROWS))
+
+
+def test_first_weights_are_uniform_within_glorots_limits_and_biases_zero():
+    sizes = (FEATURES, 40, 30, 1)
+    layers = mlp(sizes[1:-1]).init(KEY, FEATURES)
+    assert len(layers) == 3
+    for layer, inputs, outputs in zip(layers, sizes[:-1], sizes[1:], strict=True):
+        assert layer.weights.shape == (outputs, inputs)
+        np.testing.assert_array_equal(layer.biases, np.zeros(outputs))
+        limit = np.sqrt(6 / (inputs + outputs))
+        largest = float(np.max(np.abs(layer.weights)))
+        assert largest <= limit
+        # The largest of n uniform draws is below limit × (1e-6)^(1/n) once in a million.
+        assert largest > limit * 1e-6 ** (1 / (inputs * outputs))
+    middle = np.asarray(layers[1].weights) / np.sqrt(6 / 70)
+    # A uniform law on ±1 has variance 1/3, and its square 4/45; five standard deviations are exceeded once in a million.
+    assert abs(np.mean(middle)) < 5 * np.sqrt(1 / 3 / 1200)
+    assert abs(np.mean(middle**2) - 1 / 3) < 5 * np.sqrt(4 / 45 / 1200)
+    other = mlp(sizes[1:-1]).init(jax.random.key(1), FEATURES)
+    assert all(not np.any(one.weights == two.weights) for one, two in zip(layers, other, strict=True))
+
+
+def test_equal_settings_are_one_network():
+    assert mlp([50], "relu") is mlp((50,)) is mlp((np.int64(50),))
+    assert mlp((50,)) is not mlp((50,), "tanh")
+    assert set(BEND) < set(ACTIVATIONS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"hidden": ()}, InvalidArgument, r"hidden=\(\) must be a list of layer sizes, for example \(50,\)"),
+        ({"hidden": 50}, InvalidArgument, "hidden=50 must be a list of layer sizes"),
+        ({"hidden": (0,)}, InvalidArgument, "hidden=0 must be a whole number of at least 1"),
+        ({"hidden": (5, 2.5)}, InvalidArgument, "hidden=2.5 must be a whole number"),
+        ({"activation": "rleu"}, UnknownName, r"unknown activation 'rleu': did you mean 'relu'\?"),
+    ],
+)
+def test_bad_settings(settings, error, words):
+    with pytest.raises(error, match=words):
+        mlp(**settings)
+    with pytest.raises(error, match=words):
+        explorax.make("deep_fpl", **settings)
+
+
+# Networks and optimizers of other libraries
+
+
+class Perceptron(flax.linen.Module):
+    @flax.linen.compact
+    def __call__(self, x):
+        return flax.linen.Dense(1)(flax.linen.tanh(flax.linen.Dense(8)(x)))
+
+
+def of_flax():
+    module = Perceptron()
+    return Network(
+        lambda key, d: module.init(key, jnp.zeros((1, d))), lambda params, rows: module.apply(params, rows)[:, 0]
+    )
+
+
+def of_equinox():
+    def build(key):
+        return eqx.partition(eqx.nn.MLP(FEATURES, "scalar", 8, 1, jnp.tanh, key=key), eqx.is_array)
+
+    _, rest = build(KEY)
+    return Network(lambda key, d: build(key)[0], lambda params, rows: jax.vmap(eqx.combine(params, rest))(rows))
+
+
+WEIGHTS = np.array([2.0, -3.0, 1.0])
+
+
+@functools.cache
+def stream(rounds=300):
+    x = np.random.default_rng(3).normal(size=(rounds, FEATURES))
+    return x, (x @ WEIGHTS > 0).astype(float)
+
+
+def mean_loss(network, params):
+    """Of all rewards of the stream."""
+    x, rewards = stream()
+    scores = np.asarray(network.apply(params, x))
+    return np.mean(np.logaddexp(0, scores) - rewards * scores)
+
+
+@pytest.mark.parametrize(
+    ("network", "settings"),
+    [
+        (of_flax(), {"learning_rate": 0.03}),
+        (of_equinox(), {"learning_rate": 0.03}),
+        (mlp((8,), "tanh"), {"optimizer": optax.sgd(0.3)}),
+        (mlp((8,), "tanh"), {"optimizer": optax.yogi(0.03)}),
+    ],
+    ids=["flax", "equinox", "sgd", "yogi"],
+)
+def test_networks_and_optimizers_of_other_libraries_learn(network, settings):
+    policy = explorax.make("deep_fpl", network=network, scale=0.1, batch=16, **settings)
+    state = policy.init(FEATURES, KEY)
+    before = mean_loss(network, state.params)
+    for x, reward in zip(*stream(), strict=True):
+        state = policy.update(state, 0, x, reward)
+    # Without features the loss would be log 2 = 0.69, and a linear score that is fitted to the end has almost none.
+    assert before > 0.5
+    assert mean_loss(network, state.params) < 0.2
+    arms = np.stack([-WEIGHTS, WEIGHTS])
+    action = policy.act(KEY, state, arms, 300)
+    assert action.arm == 1
+    assert action.converged
+    np.testing.assert_allclose(action.scores, network.apply(state.params, arms), rtol=1e-9)
+    dtypes = {leaf.dtype for leaf in jax.tree.leaves(state.params)}
+    assert dtypes == {np.dtype("float64")}  # that of the features, whatever a library starts with
+
+
+@pytest.mark.parametrize(
+    ("apply", "shape"),
+    [
+        (lambda params, rows: rows @ params[:, None], r"shape=\(16, 1\)"),
+        (lambda params, rows: jnp.sum(rows @ params), r"shape=\(\)"),
+        (lambda params, rows: (rows @ params)[:3], r"shape=\(3,\)"),
+        (lambda params, rows: (rows @ params, rows), "ShapeDtypeStruct"),
+    ],
+    ids=["column", "number", "too few", "pair"],
+)
+def test_a_network_with_scores_of_another_shape_is_refused(apply, shape):
+    policy = explorax.make("deep_fpl", network=Network(lambda key, d: jnp.zeros(d), apply), batch=16)
+    with pytest.raises(InvalidArgument, match=rf"network.apply returns .*{shape}.* for 16 rows: one score for each"):
+        policy.init(FEATURES)
+
+
+@pytest.mark.parametrize("network", ["mlp", Perceptron(), mlp, Network(None, None)])
+def test_what_is_no_network_is_refused(network):
+    with pytest.raises(InvalidArgument, match=r"network=.* is none: give explorax.networks.Network\(init, apply\)"):
+        explorax.make("deep_fpl", network=network)
+
+
+def test_a_network_without_an_embedding_is_refused_where_one_is_needed():
+    for name in ("rep_glm_fpl", "neural_linear"):
+        with pytest.raises(InvalidArgument, match="network has no `embed`"):
+            explorax.make(name, network=of_flax())
+
+
+@pytest.mark.parametrize("settings", [{"optimizer": optax.sgd(0.1), "learning_rate": 0.1}, {"optimizer": "adam"}])
+def test_an_optimizer_that_cannot_be_used_is_refused(settings):
+    with pytest.raises(InvalidArgument, match="optimizer"):
+        explorax.make("deep_fpl", **settings)
