@@ -98,6 +98,7 @@ def play(family, start, theta, x, rewards, really):
         kept = online.record(
             families.get(family),
             *carry,
+            True,
             *now[:2],
             jnp.asarray(RIDGE, x.dtype),
             default_tolerance(x.dtype),
@@ -409,9 +410,9 @@ def test_thompson_samples_have_covariance_a2_inverse_curvature(memory):
 def test_tilts_with_the_noise_of_a_prior_have_its_covariance_too():
     state, _, _, gram = learned("constant")
     summary = jax.tree.map(lambda leaf: leaf.astype("float32"), state.history)
-    tilts = jax.jit(jax.vmap(lambda key: online.tilt_noise(key, summary, 0.7)))(KEYS)
+    tilts = jax.jit(jax.vmap(lambda key: online.tilt_noise(key, summary, 20.0)))(KEYS)
     assert tilts.dtype == "float32"
-    root = np.linalg.cholesky(gram + 0.7 * np.eye(FEATURES))
+    root = np.linalg.cholesky(gram + 20 * np.eye(FEATURES))
     assert_standard_normal(np.linalg.solve(root, np.asarray(tilts, float).T).T)
 
 

@@ -61,6 +61,8 @@ def classification(
     for name, value in (("high", high), ("low", low)):
         if not (is_number(value) and 0 < value < 1):
             raise InvalidArgument(f"{name}={value!r} must lie between 0 and 1: it is a chance of a reward")
+    if not low < high:
+        raise InvalidArgument(f"low={low!r} must be less than high={high!r}: examples of the target label pay more")
     dataset = datasets.load(data, label=label)
     if target is not None and str(target) not in dataset.classes:
         raise UnknownName(f"target in the data set {dataset.name!r}", str(target), dataset.classes)

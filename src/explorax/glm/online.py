@@ -27,7 +27,7 @@ Algorithms for Logistic Bandits, AISTATS 2022 (this step for logistic bandits).
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -73,14 +73,18 @@ def record(
     family: Family,
     online: Online,
     theta: Array,
+    converged: ArrayLike,
     x: Array,
     reward: Array,
     ridge: Array,
     last_step: float,
     really: ArrayLike = True,
 ) -> Kept:
-    """One more reward, unless not `really`: a proximal step, and a refit where it is due."""
-    before = online, theta
+    """One more reward, unless not `really`: a proximal step, and a refit where it is due.
+
+    `converged` is that of the last refit, and stays so up to the next one.
+    """
+    before = Kept(theta, online._replace(rows=None), jnp.asarray(converged))
     projected = x @ online.root
     score, q = x @ theta, projected @ projected
     pull = residual_after(family, score, q, reward)
@@ -91,18 +95,19 @@ def record(
     gram_root = online.gram_root + jnp.outer(stretch(whitened) * x, whitened)
     gram_inverse = online.gram_inverse - jnp.outer(shrinkage(whitened) * whitened, whitened @ online.gram_inverse)
     moved = online._replace(root=root, gram_root=gram_root, gram_inverse=gram_inverse)
-    small = moved._replace(rows=None)  # the rows themselves need not pass through what follows
-    small, theta = jax.tree.map(partial(jnp.where, really), (small, theta), (before[0]._replace(rows=None), before[1]))
+    # The rows themselves need not pass through what follows.
+    after = Kept(theta, moved._replace(rows=None), before.converged & jnp.all(jnp.isfinite(theta)))
+    kept = jax.tree.map(partial(jnp.where, really), after, before)
     if online.rows is None:
-        return Kept(theta, small, jnp.all(jnp.isfinite(theta)))
+        return kept
     rows = online.rows.record(0, x, reward, really)
-    due = rows.seen >= online.refit_at
+    due = jnp.asarray(really) & (rows.seen >= online.refit_at)
 
-    def again(rows: Rows, theta: Array, ridge: Array) -> Kept:
-        kept = refit(family, rows, theta, ridge, last_step)
-        return kept._replace(online=kept.online._replace(rows=None))
+    def again(due: Array, kept: Kept, rows: Rows, ridge: Array) -> Kept:
+        found = refit(family, rows, kept.theta, ridge, last_step)
+        return jax.tree.map(partial(jnp.where, due), found._replace(online=found.online._replace(rows=None)), kept)
 
-    kept = where_needed(due, again, (rows, theta, ridge), Kept(theta, small, jnp.all(jnp.isfinite(theta))))
+    kept = where_needed(due, again, (due, kept, rows, ridge), kept)
     return kept._replace(online=kept.online._replace(rows=rows))
 
 
@@ -119,33 +124,38 @@ def refit(family: Family, rows: Rows, theta: Array, ridge: Array, last_step: flo
 
 
 def residual_after(family: Family, score: Array, q: Array, reward: Array) -> Array:
-    """The root c of c + μ(score + c q) − reward, between 0 and the residual."""
-    residual = reward - family.mean(score)
+    """The root c of c + μ(score + c q) − reward, between 0 and the residual.
 
-    def excess(c: Array) -> Array:
-        return c + family.mean(score + c * q) - reward
+    Newton's step where it stays in the bracket and is at most half as long as the last one; else the middle.  The
+    latter is that of asinh(c q), so that a bracket many powers of ten wide gets narrow soon.
+    """
+    largest, eps = jnp.finfo(score.dtype).max / 4, float(jnp.finfo(score.dtype).eps)
+    residual = jnp.clip(reward - family.mean(score), -largest, largest)
 
-    def narrow(carry: tuple[Array, Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array, Array]:
-        low, high, c, _, steps = carry
-        above = excess(c)
-        low, high = jnp.where(above > 0, low, c), jnp.where(above > 0, c, high)
-        trial = c - above / (1 + q * family.slope(score + c * q))
-        # A comparison with what is no number is false, and then the middle will do.
-        trial = jnp.where((trial >= low) & (trial <= high), trial, (low + high) / 2)
-        return low, high, trial, jnp.abs(trial - c), steps + 1
+    def middle(low: Array, high: Array) -> Array:
+        ends = jnp.arcsinh(jnp.clip(jnp.stack([low, high]) * q, -largest, largest))
+        return jnp.where(q > 0, jnp.clip(jnp.sinh(jnp.mean(ends)) / q, low, high), (low + high) / 2)
 
-    close = float(jnp.finfo(score.dtype).eps) ** (2 / 3)  # the last of Newton's steps squares the error
-    # Where the mean overflows, so would the residual; twice the reward is above the root then.
-    residual = jnp.clip(residual, -jnp.finfo(score.dtype).max / 4, jnp.finfo(score.dtype).max / 4)
-    low, high = jnp.minimum(residual, 0), jnp.maximum(residual, 0)
-    start = residual / (1 + q * family.slope(score))
-    start = jnp.where((start >= low) & (start <= high), start, (low + high) / 2)
-    _, _, c, _, _ = lax.while_loop(
-        lambda carry: (carry[4] < ROOT_STEPS) & (carry[3] > close * jnp.abs(carry[2])),
-        narrow,
-        (low, high, start, jnp.full_like(score, jnp.inf), jnp.zeros((), int)),
-    )
-    return c
+    def step(c: Array, excess: Array, low: Array, high: Array, last: Array) -> tuple[Array, Array, Array]:
+        """The next c, how far it is from this one, and whether that is near enough."""
+        slope = 1 + q * family.slope(score + c * q)
+        trial = c - excess / slope
+        good = jnp.isfinite(slope) & (trial >= low) & (trial <= high) & (jnp.abs(trial - c) <= last / 2)
+        trial = jnp.where(good, trial, middle(low, high))
+        moved = jnp.abs(trial - c)
+        # Newton's last step squares the error, a halving does not.
+        return trial, moved, moved <= jnp.where(good, eps ** (2 / 3), 2 * eps) * jnp.abs(trial)
+
+    def narrow(carry: Any) -> Any:
+        low, high, c, last, _, steps = carry
+        excess = c + family.mean(score + c * q) - reward
+        low, high = jnp.where(excess > 0, low, c), jnp.where(excess > 0, c, high)
+        return low, high, *step(c, excess, low, high, last), steps + 1
+
+    low, high, far = jnp.minimum(residual, 0), jnp.maximum(residual, 0), jnp.full_like(score, jnp.inf)
+    start, _, _ = step(jnp.zeros_like(score), -residual, low, high, far)
+    carry = low, high, start, far, jnp.asarray(False), jnp.zeros((), int)
+    return lax.while_loop(lambda carry: (carry[5] < ROOT_STEPS) & ~carry[4], narrow, carry)[2]
 
 
 def tilt_noise(key: Array, online: Online, prior: ArrayLike) -> Array:

@@ -109,7 +109,8 @@ class Learner:
         history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
         assert not isinstance(history, Grouped)
         if isinstance(history, Online):
-            kept = online.record(self.family, history, theta, x, reward, state.ridge, last_step, really)
+            so_far, ridge = state.converged, state.ridge
+            kept = online.record(self.family, history, theta, so_far, x, reward, ridge, last_step, really)
             return state._replace(history=kept.online, theta_mle=kept.theta, converged=kept.converged)
         history = history.record(0, x, reward, really)
         found = newton(self.family, history, state.ridge, None, theta, last_step, MAX_STEPS)
