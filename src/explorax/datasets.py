@@ -160,6 +160,12 @@ def as_path(source: object) -> Path | None:
     return source.expanduser() if isinstance(source, Path) else None
 
 
+def digest(source: object) -> str | None:
+    """Of the contents of a file of one's own, which may change; None for other sources, which do not."""
+    path = as_path(source)
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 def as_directory(given: str | Path | None) -> Path | None:
     """The directory to look for files in, given or named by the environment; None if there is no such."""
     named = os.environ.get(ENVIRONMENT_VARIABLE, "") if given is None else given

@@ -8,6 +8,7 @@ import pytest
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import deep
 from explorax.experiments.study import Panel, from_settings
+from explorax.runner import run
 from explorax.runner.outputs import Figure, check_figure, experiment_of
 from tests.experiments import fabricate
 
@@ -158,3 +159,28 @@ def test_the_optimum_is_the_formula_of_the_paper(tmp_path, monkeypatch):
     assert deep.optima(other) == {}  # the formula is not about it
     monkeypatch.setenv("EXPLORAX_DATA", str(tmp_path))
     assert deep.optima(deep.study(policies=["uniform"])) == {}
+
+
+def test_a_file_of_ones_own_is_played_and_must_not_change_meanwhile(tmp_path, on_the_cpu):
+    table = tmp_path / "mine.csv"
+    table.write_text("size,colour,kind\n" + "".join(f"{i},{'red' if i % 3 else 'blue'},{i % 2}\n" for i in range(40)))
+    study = deep.study(
+        datasets=[str(table)],
+        label="kind",
+        activations=["relu"],
+        policies=["uniform"],
+        rounds=50,
+        instances=3,
+        checkpoints=2,
+    )
+    assert from_settings(study.settings()) == study
+    outputs = run(study, tmp_path / "out", processes=1)
+    assert outputs.complete
+    (row,) = outputs.summaries
+    assert row.panel == "mine, ReLU"
+    assert 0.25 < row.mean < 0.75
+    assert deep.optima(study)["mine, ReLU"] == pytest.approx(0.75 - 0.5 * 0.5**10)
+    run(study, tmp_path / "out", processes=1)
+    table.write_text(table.read_text().replace("red", "green"))
+    with pytest.raises(InvalidArgument, match=r"other data.*data is .* there, .* now"):
+        run(study, tmp_path / "out", processes=1)

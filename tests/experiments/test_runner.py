@@ -297,7 +297,7 @@ def test_other_settings_are_refused(finished):
 
 
 def test_other_software_is_refused(finished, monkeypatch):
-    monkeypatch.setattr(journal, "maker", lambda together: {"code": "other", "jax": "0", "together": together})
+    monkeypatch.setattr(journal, "maker", lambda study, together: {"code": "other", "jax": "0", "together": together})
     with pytest.raises(InvalidArgument, match=r"code is '\w{16}' there, 'other' now.*--out"):
         run(study(), finished[0].out)
 

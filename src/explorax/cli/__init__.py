@@ -135,6 +135,7 @@ def add_deep(to: argparse.ArgumentParser) -> None:
     to.add_argument("--activations", nargs="+", metavar="F", help="of the hidden units (relu tanh)")
     to.add_argument("--rounds", type=int, metavar="N", help="length of a run (10 000)")
     to.add_argument("--instances", type=int, metavar="M", help="random problems that every curve plays (500)")
+    to.add_argument("--label", metavar="COLUMN", help="of a file: the column that holds the labels (label)")
     to.add_argument("--percents", type=float, nargs="+", metavar="P", help="m of repGLM-FPL (1 5 10 20)")
     to.add_argument("--replay", choices=("recent", "uniform"), help="the examples of a training step (recent)")
     to.add_argument("--scale", type=float, metavar="A", help="of DeepFPL's perturbation (1)")

@@ -41,7 +41,18 @@ def reproduce_deep(options: argparse.Namespace) -> int:
         if not options.data.is_dir():
             raise InvalidArgument(f"--data {options.data} is no directory: give the one that holds the data sets")
         os.environ["EXPLORAX_DATA"] = str(options.data.resolve())  # which workers inherit
-    names = ["datasets", "activations", "rounds", "instances", "percents", "replay", "scale", "policies", "seed"]
+    names = [
+        "datasets",
+        "label",
+        "activations",
+        "rounds",
+        "instances",
+        "percents",
+        "replay",
+        "scale",
+        "policies",
+        "seed",
+    ]
     names += ["checkpoints"]
     return reproduce(deep.quick if options.quick else deep.study, names, options)
 

@@ -103,7 +103,7 @@ the data: MNIST and Fashion-MNIST are downloaded once, into the user's cache.  W
 --data DIR, or EXPLORAX_DATA=DIR in the environment, nothing is: the images and labels
 are then train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz in DIR/mnist and
 DIR/fashion-mnist, as they were published.  The small digits come with scikit-learn.
-A file is a table, CSV or Parquet, with a column `label`.
+A file is a table, CSV or Parquet, with a column `label`, or the one that --label names.
 
 how long it takes: the full run is 120 million rounds, each with a training step, and
 is meant for a GPU.  The display tells the time left.

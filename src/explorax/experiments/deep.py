@@ -35,6 +35,7 @@ def study(
     *,
     datasets: Sequence[str] = ("mnist", "fashion"),
     activations: Sequence[str] = ("relu", "tanh"),
+    label: str | None = None,
     rounds: int = 10_000,
     instances: int = 500,
     percents: Sequence[float] = (1, 5, 10, 20),
@@ -44,12 +45,15 @@ def study(
     seed: int = 0,
     checkpoints: int = 100,
 ) -> Study:
-    """Figure 2, or a variation on it; `policies` are all three unless given, and may be others of the registry."""
+    """Figure 2, or a variation on it; `policies` are all three unless given, and may be others of the registry.
+
+    `datasets` may be files too; `label` is then the column that holds their labels.
+    """
     return Study(
         name="deep",
         environment="classification",
         environment_settings={"arms": ARMS},
-        panels=tuple(_panel(data, activation) for data in datasets for activation in activations),
+        panels=tuple(_panel(data, activation, label) for data in datasets for activation in activations),
         measure="reward",
         rounds=rounds,
         instances=instances,
@@ -75,11 +79,11 @@ def quick(
     return study(datasets=datasets, rounds=rounds, instances=instances, percents=percents, **others)
 
 
-def _panel(data: str, activation: str) -> Panel:
+def _panel(data: str, activation: str, column: str | None) -> Panel:
     path = as_path(data)
     name = known_name(data) if path is None else path.name.partition(".")[0]
     label = f"{TITLES.get(name, name)}, {TITLES.get(activation, activation)}"
-    settings = {"data": data if path else name}
+    settings = {"data": data if path else name} | ({"label": column} if path and column else {})
     return Panel(label, settings, {"activation": activation}, {"dataset": name, "activation": activation})
 
 
@@ -96,9 +100,9 @@ def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, sc
     return [curve(policy, settings={"replay": replay} if "replay" in known else {})]
 
 
-def optimum(data: str, arms: int = ARMS) -> float:
+def optimum(data: str, arms: int = ARMS, label: str | None = None) -> float:
     """The best possible average reward, with as many instances of each label; nothing is downloaded for it."""
-    return best_reward(load(data, download=False), arms)
+    return best_reward(load(data, label=label, download=False), arms)
 
 
 def optima(study: Study) -> dict[str, float]:
@@ -106,7 +110,7 @@ def optima(study: Study) -> dict[str, float]:
     found = {}
     for panel in study.panels:
         settings = study.environment_arguments(panel)
-        if settings.keys() <= {"data", "arms"}:
+        if settings.keys() <= {"data", "arms", "label"}:
             with contextlib.suppress(ExploraxError, OSError, ImportError):
                 found[panel.label] = optimum(**settings)
     return found

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from explorax import record
+from explorax import datasets, record
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study
 from explorax.record import Result
@@ -25,7 +25,7 @@ class Journal:
         self.study, self.out, self.together = study, out, together
         record.check_same_settings(out, study.settings())
         before = record.read_manifest(out) if (out / record.MANIFEST).exists() else None
-        self.maker = maker(together)  # now: the source files may be edited while the run goes on
+        self.maker = maker(study, together)  # now: the source files may be edited while the run goes on
         if before is not None:
             check_same_maker(out, before, self.maker)
         for leftover in (out / record.PARTS).glob(".*.tmp"):  # of a run that was killed while it wrote
@@ -73,23 +73,26 @@ class Journal:
         record.write_manifest(self.out, content | {"maker": self.maker})
 
 
-def maker(together: bool) -> dict[str, Any]:
+def maker(study: Study, together: bool) -> dict[str, Any]:
     """What else decides the records, beside the settings: a run can only be continued by the same."""
+    sources_of_data = [study.environment_arguments(panel).get("data") for panel in study.panels]
+    data = {str(source): found for source in sources_of_data if (found := datasets.digest(source)) is not None}
     sources = hashlib.sha256()
     for path in sorted(SOURCE.rglob("*.py")):
         inside = path.relative_to(SOURCE)
         if inside.parts[0].removesuffix(".py") not in NO_NUMBERS:
             sources.update(f"{inside.as_posix()}\n".encode() + path.read_bytes())
-    return {"code": sources.hexdigest()[:16], "jax": importlib.import_module("jax").__version__, "together": together}
+    versions = {"code": sources.hexdigest()[:16], "jax": importlib.import_module("jax").__version__}
+    return versions | {"together": together} | ({"data": data} if data else {})
 
 
 def check_same_maker(out: Path, manifest: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise if a directory holds a run of other code, another JAX or another kind of device."""
+    """Raise if a directory holds a run of other code, another JAX, other data or another kind of device."""
     there = manifest.get("maker", {})
     differ = [f"{name} is {there.get(name)!r} there, {now[name]!r} now" for name in now if there.get(name) != now[name]]
     if differ:
         raise InvalidArgument(
-            f"{out} holds a run of other software or on another kind of device ({'; '.join(differ)}; `code` is a "
-            "digest of explorax's source files, `together` whether a GPU ran it): choose another directory with --out, "
-            "or delete this one"
+            f"{out} holds a run of other software, other data or another kind of device ({'; '.join(differ)}; `code` "
+            "is a digest of explorax's source files, `together` whether a GPU ran it, `data` digests of your files): "
+            "choose another directory with --out, or delete this one"
         )
