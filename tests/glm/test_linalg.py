@@ -137,6 +137,21 @@ def test_factors_of_nearly_singular_matrices_are_finite(dtype):
     assert not bad.any(), f"{bad.sum()} of {len(bad)} factors are not finite"
 
 
+@pytest.mark.parametrize("least", [-1e-3, -1e-5, 0.0])
+def test_large_matrices_that_rounding_left_indefinite_have_finite_factors(least):
+    size = 51  # too large for factors by halves: the library's Cholesky alone would give up
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))[0]
+    matrix = ((basis * np.r_[least, np.ones(size - 1)]) @ basis.T).astype(np.float32)
+    sound = np.eye(size, dtype=np.float32)
+    alone, batch = factorize(jnp.asarray(matrix)), jax.vmap(factorize)(jnp.stack([matrix, sound]))
+    for factor in (alone, jax.tree.map(lambda leaf: leaf[0], batch)):
+        back = factor.root[:, None] * (factor.lower @ factor.lower.T) * factor.root
+        assert np.max(np.abs(back - matrix)) <= 10 * abs(least) + 1e-4
+        assert np.all(np.isfinite(factor.inverse))
+        assert factor.inverse.dtype == np.float32
+    np.testing.assert_allclose(batch.lower[1], sound, atol=1e-4)  # the neighbour is left alone
+
+
 @pytest.mark.parametrize("size", [1, 4, 40])
 def test_inverse_root(size):
     rng = np.random.default_rng(size)
