@@ -254,7 +254,7 @@ def test_a_failed_download_says_what_was_tried_and_what_to_do(tmp_path, monkeypa
     ("absent", "source", "words"),
     [
         ("pooch", "mnist", r"downloading .* needs pooch: pip install 'explorax\[experiments\]'"),
-        ("sklearn.datasets", "digits", "digits needs sklearn.datasets: pip install scikit-learn"),
+        ("sklearn.datasets", "digits", r"digits needs sklearn.datasets: pip install 'explorax\[experiments\]'"),
         ("pyarrow", "table.csv", r"reading a table needs pyarrow: pip install 'explorax\[experiments\]'"),
     ],
 )

@@ -201,7 +201,7 @@ def as_array(name: str, values: ArrayLike) -> np.ndarray:
 @cache
 def digits() -> Dataset:
     """The 8 × 8 handwritten digits that come with scikit-learn."""
-    bundle = tables.optional("sklearn.datasets", "the data set digits", "scikit-learn").load_digits()
+    bundle = tables.optional("sklearn.datasets", "the data set digits").load_digits()
     features, labels = bundle.data.astype(np.uint8), tables.encode_labels("labels", bundle.target)
     return finished("digits", features, pixels(8, 8), *labels, 1 / 16)
 

@@ -38,12 +38,12 @@ class Encoded(NamedTuple):
     classes: tuple[str, ...]  # names of the labels, sorted
 
 
-def optional(module: str, purpose: str = "reading a table", package: str = "'explorax[experiments]'") -> Any:
+def optional(module: str, purpose: str = "reading a table") -> Any:
     """A module that only some data sets need, imported when it is needed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{purpose} needs {module}: pip install {package}") from error
+        raise ImportError(f"{purpose} needs {module}: pip install 'explorax[experiments]'") from error
 
 
 def read(path: Path) -> Any:

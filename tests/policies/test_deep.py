@@ -1,6 +1,7 @@
 """The deep policies: training against NumPy by hand, their identities, and what must not break them."""
 
 import functools
+import sys
 from itertools import pairwise
 
 import jax
@@ -406,3 +407,10 @@ def test_impossible_rewards_are_refused(name):
     policy = build(name, **settings_of(name))
     with pytest.raises(errors.InvalidReward, match="impossible in the bernoulli family"):
         policy.update(policy.init(FEATURES), 0, np.ones(FEATURES), 2.0)
+
+
+def test_without_optax_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optax", None)
+    with pytest.raises(ImportError, match=r"the deep policies need optax: pip install 'explorax\[deep\]'"):
+        explorax.make("deep_fpl", learning_rate=0.123)
+    explorax.make("deep_fpl", optimizer=optax.sgd(0.1))  # one's own is enough
