@@ -267,7 +267,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, absent, source, words
     (tmp_path / "table.csv").write_text("x,y\n1,2\n3,4\n")
     monkeypatch.chdir(tmp_path)
     datasets.digits.cache_clear()
-    monkeypatch.setattr("explorax.tables.importlib", type("stub", (), {"import_module": staticmethod(import_module)}))
+    monkeypatch.setattr("explorax.extras.importlib", type("stub", (), {"import_module": staticmethod(import_module)}))
     with pytest.raises(ImportError, match=words):
         load(source)
 

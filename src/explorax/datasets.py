@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 from explorax import tables
 from explorax.checks import check_positive
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.extras import optional
 
 NAMES = ("mnist", "fashion", "digits", "adult", "mushroom")
 ENVIRONMENT_VARIABLE = "EXPLORAX_DATA"
@@ -201,7 +202,7 @@ def as_array(name: str, values: ArrayLike) -> np.ndarray:
 @cache
 def digits() -> Dataset:
     """The 8 × 8 handwritten digits that come with scikit-learn."""
-    bundle = tables.optional("sklearn.datasets", "the data set digits").load_digits()
+    bundle = optional("sklearn.datasets", "the data set digits").load_digits()
     features, labels = bundle.data.astype(np.uint8), tables.encode_labels("labels", bundle.target)
     return finished("digits", features, pixels(8, 8), *labels, 1 / 16)
 
@@ -254,7 +255,7 @@ def find(file: File, about: Published, directory: Path) -> Path:
 
 def fetch(file: File, about: Published, download: bool) -> Path:
     """Where a file lies in the user's cache, after downloading it if it is not there."""
-    pooch = tables.optional("pooch", f"downloading {file.name}")
+    pooch = optional("pooch", f"downloading {file.name}")
     folder = Path(pooch.os_cache("explorax")) / about.folders[0]
     remedy = f"name a directory that holds it with directory=, --data or {ENVIRONMENT_VARIABLE}"
     if not download:

@@ -12,7 +12,6 @@ any moment loses nothing that was finished: what is missing or damaged is simply
 """
 
 import hashlib
-import importlib
 import importlib.metadata
 import io
 import json
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.errors import InvalidArgument, UnknownName
+from explorax.extras import optional
 
 COLUMNS = {
     "curve": "string",  # label; unique within a run together with panel
@@ -43,6 +43,7 @@ COLUMNS = {
 NAMES = ("curve", "policy", "design", "environment", "panel")
 MANIFEST = "manifest.json"
 PARTS = "parts"
+PURPOSE = "a file of results"
 
 
 class Records(NamedTuple):
@@ -121,11 +122,11 @@ def to_table(results: Sequence[Result]) -> Any:
         raise InvalidArgument(
             "a file needs at least one result, and one for each curve and panel: `combine` them first"
         )
-    return _optional("pyarrow").concat_tables([_rows(result) for result in results])
+    return optional("pyarrow", PURPOSE).concat_tables([_rows(result) for result in results])
 
 
 def _rows(result: Result) -> Any:
-    arrow, records = _optional("pyarrow"), result.records
+    arrow, records = optional("pyarrow", PURPOSE), result.records
     check(records)
     count, checkpoints = records.regret.shape
     columns = [
@@ -177,7 +178,7 @@ def from_table(table: Any) -> list[Result]:
 
 def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] | None = None) -> None:
     """Write results, their seconds and the metadata (plain JSON) to one Parquet file."""
-    arrow = _optional("pyarrow")
+    arrow = optional("pyarrow", PURPOSE)
     kept = {
         "metadata": dict(metadata or {}),
         "seconds": [float(result.seconds) for result in results],
@@ -185,15 +186,15 @@ def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] 
     }
     table = to_table(results).replace_schema_metadata({"explorax": json.dumps(kept, sort_keys=True, allow_nan=False)})
     sink = arrow.BufferOutputStream()
-    _optional("pyarrow.parquet").write_table(table, sink, compression="zstd")
+    optional("pyarrow.parquet", PURPOSE).write_table(table, sink, compression="zstd")
     write_atomically(path, sink.getvalue().to_pybytes())
 
 
 def read(path: Path) -> Stored:
     """Read a file of results; raises `InvalidArgument` where it is not there, not whole or not what was written."""
-    arrow = _optional("pyarrow")
+    arrow = optional("pyarrow", PURPOSE)
     try:
-        table = _optional("pyarrow.parquet").read_table(io.BytesIO(Path(path).read_bytes()))
+        table = optional("pyarrow.parquet", PURPOSE).read_table(io.BytesIO(Path(path).read_bytes()))
         results = from_table(table)
         kept = json.loads((table.schema.metadata or {}).get(b"explorax", b"{}"))
         metadata: dict[str, Any] = kept.get("metadata", {})
@@ -379,11 +380,3 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _optional(module: str) -> Any:
-    """A module of the `experiments` extra, imported when it is needed."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"files of results need {module}: pip install 'explorax[experiments]'") from error

@@ -11,7 +11,6 @@ Tables are read by pyarrow, which is imported when it is needed.
 """
 
 import gzip
-import importlib
 import io
 import zlib
 from collections.abc import Sequence
@@ -21,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.extras import optional
 
+PURPOSE = "reading a table"
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 LABEL_NAMES = ("label", "target", "class", "y")  # one of these is the label column unless another is named
 MISSING = "(missing)"
@@ -38,24 +39,16 @@ class Encoded(NamedTuple):
     classes: tuple[str, ...]  # names of the labels, sorted
 
 
-def optional(module: str, purpose: str = "reading a table") -> Any:
-    """A module that only some data sets need, imported when it is needed."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{purpose} needs {module}: pip install 'explorax[experiments]'") from error
-
-
 def read(path: Path) -> Any:
     """The table in a CSV file with a header, or in a Parquet file, as pyarrow has it."""
     if not path.name.lower().endswith(ENDINGS):
         raise InvalidArgument(f"{path} is no table: give a file that ends in {', '.join(ENDINGS)}")
     if not path.is_file():
         raise InvalidArgument(f"{path} is not there: give the path of a file that is")
-    arrow = optional("pyarrow")
+    arrow = optional("pyarrow", PURPOSE)
     try:
         if path.suffix.lower() == ".parquet":
-            return optional("pyarrow.parquet").read_table(io.BytesIO(path.read_bytes()))
+            return optional("pyarrow.parquet", PURPOSE).read_table(io.BytesIO(path.read_bytes()))
         content = path.read_bytes()
         return read_csv(gzip.decompress(content) if path.suffix.lower() == ".gz" else content)
     except (OSError, EOFError, zlib.error, arrow.ArrowException) as error:
@@ -64,7 +57,7 @@ def read(path: Path) -> Any:
 
 def read_csv(content: bytes, columns: Sequence[str] | None = None) -> Any:
     """The table in a CSV file; `columns` are its names where it has no header."""
-    csv = optional("pyarrow.csv")
+    csv = optional("pyarrow.csv", PURPOSE)
     return csv.read_csv(
         io.BytesIO(content),
         read_options=csv.ReadOptions(column_names=columns),
@@ -136,7 +129,7 @@ def check_none_missing(name: str, missing: int, rows: int) -> None:
 
 def encode_column(name: str, column: Any, source: object) -> tuple[np.ndarray, tuple[str, ...]]:
     """One column of a table as one or more of features, and their names."""
-    kinds, values = optional("pyarrow").types, plain(column)
+    kinds, values = optional("pyarrow", PURPOSE).types, plain(column)
     if kinds.is_dictionary(column.type) or kinds.is_string(values.type) or kinds.is_boolean(values.type):
         return one_hot(name, values, source)
     if not any(test(values.type) for test in (kinds.is_integer, kinds.is_floating, kinds.is_null)):
@@ -148,7 +141,7 @@ def encode_column(name: str, column: Any, source: object) -> tuple[np.ndarray, t
 
 def plain(column: Any) -> Any:
     """The same values without dictionaries, and with one kind of text and of fractions."""
-    arrow = optional("pyarrow")
+    arrow = optional("pyarrow", PURPOSE)
     if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if str(column.type) in ("large_string", "string_view"):

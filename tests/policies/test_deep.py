@@ -411,6 +411,6 @@ def test_impossible_rewards_are_refused(name):
 
 def test_without_optax_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
-    with pytest.raises(ImportError, match=r"the deep policies need optax: pip install 'explorax\[deep\]'"):
+    with pytest.raises(ImportError, match=r"a deep policy needs optax: pip install 'explorax\[deep\]'"):
         explorax.make("deep_fpl", learning_rate=0.123)
     explorax.make("deep_fpl", optimizer=optax.sgd(0.1))  # one's own is enough

@@ -11,7 +11,6 @@ The noise of training is drawn in `update`, which has no key: it comes from the 
 number of rewards so far.  Given its state, a decision is therefore not random.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +23,7 @@ from jax.typing import ArrayLike
 
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
+from explorax.extras import optional
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.history import Rows
@@ -212,10 +212,7 @@ class DeepModel:
 @cache
 def adam(learning_rate: float) -> Any:
     """Adam with the defaults of Keras, which the paper used."""
-    try:
-        optax = importlib.import_module("optax")
-    except ImportError as error:
-        raise ImportError("the deep policies need optax: pip install 'explorax[deep]'") from error
+    optax = optional("optax", "a deep policy", "deep")
     return optax.adam(learning_rate, eps=1e-7)
 
 

@@ -12,7 +12,6 @@ On a CPU a task is one curve and a block of instances, done by one of several si
 all instances of all curves of a policy, done in this process.
 """
 
-import importlib
 import os
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +19,7 @@ from typing import TextIO
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Study
+from explorax.extras import optional
 from explorax.runner import outputs, pool
 from explorax.runner.journal import Journal
 from explorax.runner.lock import locked
@@ -55,7 +55,7 @@ def run(
     for panel in study.panels:
         study.make_environment(panel)  # complains now
     for module in ("pyarrow", "matplotlib"):
-        require(module)
+        optional(module, "an experiment")  # now, and not after hours of computing
     together = on_accelerator()
     with locked(out):
         journal = Journal(study, out, together, command)
@@ -90,11 +90,3 @@ def on_accelerator() -> bool:
     import jax
 
     return jax.default_backend() != "cpu"
-
-
-def require(module: str) -> None:
-    """Raise now, and not after hours of computing, if a module of the `experiments` extra is missing."""
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"experiments need {module}: pip install 'explorax[experiments]'") from error
