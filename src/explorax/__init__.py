@@ -8,7 +8,7 @@ state = policy.update(state, action.arm, arms[action.arm], reward)
 records = explorax.simulate(policy, explorax.environments.logistic(features=5), rounds=1000)
 """
 
-from explorax import environments, errors, theory
+from explorax import datasets, environments, errors, networks, theory
 from explorax.glm import families
 from explorax.glm.fit import Fit, fit
 from explorax.policies.base import Action, Policy
@@ -23,11 +23,13 @@ __all__ = [
     "Fit",
     "Policy",
     "Records",
+    "datasets",
     "environments",
     "errors",
     "families",
     "fit",
     "make",
+    "networks",
     "policies",
     "simulate",
     "theory",
