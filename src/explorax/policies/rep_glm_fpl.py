@@ -39,10 +39,10 @@ from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Tra
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best
 from explorax.policies.glm_fpl import perturbed_scores
-from explorax.policies.glm_model import GLMModel, GLMState, Learner
+from explorax.policies.glm_model import GLMModel, GLMState, Learner, Memory
 from explorax.policies.representation import Standard, represent, standardize
 
-MEMORIES = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
+MEMORIES: dict[str, Memory] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
 
 
 class RepresentationState(NamedTuple):
@@ -93,7 +93,7 @@ def rep_glm_fpl(
         family=model.family,
         ridge=ridge,
         explore="none",
-        memory=MEMORIES[head],  # type: ignore[arg-type]
+        memory=MEMORIES[head],
         capacity=max(capacity, exploring, model.batch),
         when_full="forget",
     )
