@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 ORDER = [
     "explorax.errors",
     "explorax.checks",
+    "explorax.batching",
     "explorax.extras",
     "explorax.tables",
     "explorax.datasets",

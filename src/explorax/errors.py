@@ -38,6 +38,14 @@ class UnknownName(InvalidArgument):
         super().__init__(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}")
 
 
+def check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise for the first name that is not known."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known)
+
+
 class InvalidShape(InvalidArgument):
     """An array does not have the shape it must have."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_type_hints
 
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
 
 GLM_FAMILIES = ("bernoulli", "gaussian", "poisson")
@@ -32,10 +32,7 @@ class Entry:
     def build(self, **settings: object) -> Policy:
         """The policy with these settings."""
         builder = self.builder()
-        known = setting_names(builder)
-        for name in settings:
-            if name not in known:
-                raise UnknownName(f"setting of {self.name}", name, known)
+        check_names(f"setting of {self.name}", settings, setting_names(builder))
         return builder(**settings)
 
     def builder(self) -> Callable[..., Policy]:

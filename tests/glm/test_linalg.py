@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.linalg import qr
 
+from explorax.batching import GROUP, only_where, where_needed
 from explorax.errors import InvalidFeatures, InvalidShape
 from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import GROUP, by_halves, eigen, factorize, only_where, shrinkage, spans, stretch, where_needed
+from explorax.glm.linalg import by_halves, eigen, factorize, shrinkage, spans, stretch
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 

@@ -14,7 +14,7 @@ from explorax.environments.classification import classification
 from explorax.environments.gaussian import gaussian
 from explorax.environments.logistic import logistic
 from explorax.environments.poisson import poisson
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.registry import setting_names
 
 __all__ = ["BUILDERS", "Environment", "Offer", "classification", "gaussian", "logistic", "make", "poisson"]
@@ -34,9 +34,6 @@ def make(name: str, **settings: object) -> Environment:
     if name.lower() not in BUILDERS:
         raise UnknownName("environment", name, BUILDERS)
     builder = BUILDERS[name.lower()]
-    known = setting_names(builder)
-    for setting in settings:
-        if setting not in known:
-            raise UnknownName(f"setting of {name}", setting, known)
+    check_names(f"setting of {name}", settings, setting_names(builder))
     environment: Environment = builder(**settings)
     return environment

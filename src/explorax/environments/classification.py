@@ -41,7 +41,7 @@ class Instance(NamedTuple):
     scale: Array  # () shared: what features are to be multiplied by
 
 
-AXES: Any = Instance(0, 0, None, None, None)  # type: ignore[arg-type]  # what `vmap` should make of each
+AXES = Instance._make((0, 0, None, None, None))  # what `vmap` should make of each
 
 
 def classification(

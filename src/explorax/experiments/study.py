@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from explorax import environments
 from explorax.checks import check_whole
 from explorax.environments import Environment
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
 from explorax.registry import entry_of, make, policies, setting_names
 from explorax.summarize import MEASURES, Summary
@@ -121,10 +121,8 @@ class Study:
             for name in panel.environment_settings:
                 if name in self.environment_settings:
                     raise InvalidArgument(f"panel {panel.label!r} and the study both set {name!r}: leave one out")
-            for name in panel.curve_settings:
-                known = {one for entry in policies().values() for one in setting_names(entry.builder())}
-                if name not in known:
-                    raise UnknownName("setting of the policies", name, known)
+            settings = {one for entry in policies().values() for one in setting_names(entry.builder())}
+            check_names("setting of the policies", panel.curve_settings, settings)
 
     def _check_curves(self) -> None:
         for curve in self.curves:
@@ -189,9 +187,7 @@ def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None
 def from_settings(settings: Mapping[str, Any]) -> Study:
     """A study from plain data, as read from TOML or JSON."""
     known = {one.name: one for one in fields(Study)}
-    for name in settings:
-        if name not in (*known, "dims"):
-            raise UnknownName("setting of a study", name, [*known, "dims"])
+    check_names("setting of a study", settings, [*known, "dims"])
     for name, one in known.items():
         if name not in (*settings, "panels") and one.default is MISSING and one.default_factory is MISSING:
             raise InvalidArgument(f"the study lacks {name!r}: give it in the settings")
@@ -225,9 +221,7 @@ def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
 def _panel_from(plain: Any) -> Panel:
     if not isinstance(plain, Mapping) or "label" not in plain:
         raise InvalidArgument(f"panels: {plain!r} must be a table with a label, like {{ label = 'few arms' }}")
-    for name in plain:
-        if name not in Panel._fields:
-            raise UnknownName("setting of a panel", name, Panel._fields)
+    check_names("setting of a panel", plain, Panel._fields)
     tables = {"environment_settings": {}, "curve_settings": {}, "tags": {"panel": plain["label"]}} | dict(plain)
     for name, value in tables.items():
         if name != "label" and not isinstance(value, Mapping):
@@ -251,9 +245,7 @@ def curve(
 def _curve_from(plain: Any) -> Curve:
     if not isinstance(plain, Mapping) or "policy" not in plain:
         raise InvalidArgument(f"curves: {plain!r} must be a table with a policy, like {{ policy = 'glm_tsl' }}")
-    for name in plain:
-        if name not in Curve._fields:
-            raise UnknownName("setting of a curve", name, Curve._fields)
+    check_names("setting of a curve", plain, Curve._fields)
     settings = plain.get("settings", {})
     if not isinstance(settings, Mapping):
         raise InvalidArgument(f"curves: settings={settings!r} must be a table, like {{ scale = 0.5 }}")

@@ -34,10 +34,11 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
 
+from explorax.batching import where_needed
 from explorax.glm.families import Family
 from explorax.glm.fit import MAX_STEPS, Fit, hessian, newton, posed
 from explorax.glm.history import Rows
-from explorax.glm.linalg import factorize, shrinkage, stretch, where_needed
+from explorax.glm.linalg import factorize, shrinkage, stretch
 
 GRAM_RIDGE = 1e-6  # ε: keeps R⁻¹ finite while the rows do not span the space
 GROWTH = 1.5  # of the number of rewards between two refits

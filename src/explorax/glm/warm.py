@@ -32,11 +32,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from explorax.batching import where_needed
 from explorax.glm import kernel
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import factorize, shrinkage, where_needed
+from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
 
 CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step

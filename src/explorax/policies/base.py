@@ -132,6 +132,11 @@ def compiled(
     return Program(checked_act, checked_update)
 
 
+def size_and_dtype(arms: Array | int, dtype: jnp.dtype | None = None) -> tuple[int, jnp.dtype]:
+    """d, and the dtype of a state: that of fixed arms; where arms change the one given, or JAX's default."""
+    return (arms, dtype or jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+
+
 def check_design(design: str, name: str, given: float | None, remedy: str = "") -> None:
     """Raise unless the design is known and does not contradict the scale or width that was given."""
     if design not in ("informal", "theory"):

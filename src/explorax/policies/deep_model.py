@@ -21,15 +21,15 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
 
+from explorax.batching import only_where
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.extras import optional
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.history import Rows
-from explorax.glm.linalg import only_where
 from explorax.networks import Network, Params, check_network, mlp
-from explorax.policies.base import Expected
+from explorax.policies.base import Expected, size_and_dtype
 
 REPLAYS = ("recent", "uniform")
 
@@ -89,7 +89,7 @@ class Trainer:
 
     def init(self, arms: Array | int, key: Array, capacity: int, scale: float) -> DeepState:
         """Random weights, and no examples yet."""
-        size, dtype = (arms, jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+        size, dtype = size_and_dtype(arms)
         weights, noise = jax.random.split(key)
         params = jax.tree.map(lambda leaf: as_dtype(leaf, dtype), self.network.init(weights, size))
         history = Rows.of(capacity, size, dtype, forgets=True)
@@ -133,7 +133,7 @@ class Trainer:
 
         gradients = jax.grad(mean_loss)(state.params)
         moves, optimizer = self.optimizer.update(gradients, state.optimizer, state.params)
-        params = jax.tree.map(lambda old, move: old + move, state.params, moves)
+        params = jax.tree.map(lambda old, move: (old + move).astype(old.dtype), state.params, moves)
         return state._replace(params=params, optimizer=optimizer)
 
     def mini_batch(self, history: Rows, key: Array) -> tuple[Array, Array, Array]:

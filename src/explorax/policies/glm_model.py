@@ -28,7 +28,16 @@ from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.online import GRAM_RIDGE, Online
 from explorax.glm.warm import Warm
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, Program, check_design, checked_init, compiled
+from explorax.policies.base import (
+    Action,
+    Expected,
+    Policy,
+    Program,
+    check_design,
+    checked_init,
+    compiled,
+    size_and_dtype,
+)
 
 Design = Literal["informal", "theory"]
 Memory = Literal["exact", "constant", "refitted"]
@@ -90,11 +99,11 @@ class Learner:
 
     def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
         """Record the reward and refit θ̄."""
-        if isinstance(state.history, Online):
+        if not isinstance(state.history, Grouped):
             return self.update_if(jnp.asarray(True), state, x, reward)
-        last_step = self.last_step(x.dtype)
         history = state.history.record(arm, x, reward)
-        if state.warm is None or isinstance(history, Rows):
+        if state.warm is None:
+            last_step = self.last_step(x.dtype)
             estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
             return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
         tolerance = self.score_error(x.dtype)
@@ -274,14 +283,14 @@ class GLMModel:
             return lambda arms: float(given)
         if design == "theory":
             self.problem(1)
-            return lambda arms: theory_value(features_of(arms))
+            return lambda arms: theory_value(size_and_dtype(arms)[0])
         return lambda arms: informal
 
     def init(
         self, arms: Array | int, strength: float | Array, whitens: bool, dtype: jnp.dtype | None = None
     ) -> GLMState:
         """Nothing seen yet; the dtype is that of the arms, or JAX's default."""
-        size, dtype = (arms, dtype or jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+        size, dtype = size_and_dtype(arms, dtype)
         history = self.nothing(arms, size, dtype)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
         plan = exploration.plan(self.explore, arms, eigenvalue, self.features)
@@ -304,13 +313,10 @@ class GLMModel:
         """A memory with nothing in it."""
         if self.memory == "exact" and not isinstance(arms, int):
             return Grouped.of(arms)
-        rows = Rows.of(self.capacity, size, dtype, forgets=self.when_full == "forget") if self.keeps_rows else None
-        return rows if rows is not None and self.memory == "exact" else Online.of(size, dtype, self.ridge, rows)
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether rewards are kept one by one when arms change."""
-        return self.memory != "constant"
+        if self.memory == "constant":
+            return Online.of(size, dtype, self.ridge, None)
+        rows = Rows.of(self.capacity, size, dtype, forgets=self.when_full == "forget")
+        return rows if self.memory == "exact" else Online.of(size, dtype, self.ridge, rows)
 
     def policy(
         self,
@@ -331,9 +337,8 @@ def score(state: GLMState, arms: Array, theta: Array) -> Array:
 
 
 def gram(state: GLMState) -> Array:
-    """G = Σ X_l X_lᵀ."""
-    if isinstance(state.history, Online):
-        return state.history.gram_root @ state.history.gram_root.T
+    """G = Σ X_l X_lᵀ, where not a root of it is kept."""
+    assert not isinstance(state.history, Online)
     if state.warm is None:
         return state.history.gram()
     return jnp.einsum("ik,jk->ij", state.warm.columns * state.history.counts, state.warm.columns)
@@ -359,8 +364,3 @@ def expected_arrays(state: GLMState) -> Expected:
     """Shapes and dtype that go with a state."""
     arms = state.history.features.shape[-2] if isinstance(state.history, Grouped) else None
     return Expected(arms, state.theta_mle.shape[-1], state.theta_mle.dtype)
-
-
-def features_of(arms: Array | int) -> int:
-    """d."""
-    return arms if isinstance(arms, int) else arms.shape[1]

@@ -79,7 +79,8 @@ class OptimismOnTheMean:
         if not isinstance(state.history, Grouped):
             rho = rho * kappa(longest(arms)) ** power
         scores = learner.scores(state, arms)
-        if self.radius is not None and not isinstance(state.history, Online):
+        if self.radius is not None:
+            assert not isinstance(state.history, Online)  # which is refused when the policy is built
             scores = arms @ project(learner.family, state.history, state.theta_mle, self.radius)
         return learner.family.mean(scores) + rho * uncertainty(state, arms), state.converged
 

@@ -20,7 +20,7 @@ from explorax.glm import families
 from explorax.glm.history import Moments
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, check_design, checked
+from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
 
 
 class LinearSettings(TypedDict, total=False):
@@ -84,7 +84,7 @@ class LinearModel:
 
     def init(self, arms: Array | int, key: Array) -> LinearState:
         """Nothing seen yet."""
-        size, dtype = (arms, jnp.zeros(0).dtype) if isinstance(arms, int) else (arms.shape[1], arms.dtype)
+        size, dtype = size_and_dtype(arms)
         return LinearState(Moments.of(size, dtype), exploration.plan(self.explore, arms))
 
     def regression(self, state: LinearState) -> tuple[Array, Factor]:

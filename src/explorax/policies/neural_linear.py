@@ -22,10 +22,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.batching import only_where
 from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Moments, weighted_gram
-from explorax.glm.linalg import only_where
 from explorax.networks import Params, check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled

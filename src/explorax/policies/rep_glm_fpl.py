@@ -29,9 +29,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from explorax.checks import check_whole, is_number
+from explorax.batching import only_where
+from explorax.checks import check_positive, check_whole, is_number
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm.linalg import only_where
 from explorax.networks import check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
@@ -85,7 +85,10 @@ def rep_glm_fpl(
     check_whole("head_capacity", capacity, exploring if reuse else 1)
     if not isinstance(reuse, bool):
         raise InvalidArgument(f"reuse={reuse!r} must be True or False")
+    if scale is not None:
+        check_positive("scale", scale)
     model = DeepModel(**settings)
+    kept = max(exploring, model.batch)
     trainer = model.trainer()
     check_network(trainer.network, embeds=True)
     glm = GLMModel(
@@ -94,17 +97,17 @@ def rep_glm_fpl(
         ridge=ridge,
         explore="none",
         memory=MEMORIES[head],
-        capacity=max(capacity, exploring, model.batch),
+        capacity=max(capacity, kept),  # it has to hold what the network learned from
         when_full="forget",
     )
-    strength = glm.designed("informal", "scale", scale, glm.informal, lambda d: glm.informal)
+    strength = glm.informal if scale is None else scale
     act, update = program(Parts(trainer, Learner(glm.glm, None, None), exploring, reuse))
 
     def init(arms: Array | int, key: Array) -> RepresentationState:
-        network = trainer.init(arms, key, max(exploring, model.batch), 0.0)
+        network = trainer.init(arms, key, kept, 0.0)
         features, dtype = network.history.features.shape[1], network.history.features.dtype
         size = representation.units(trainer.network, network.params, features, dtype)
-        head = glm.init(size + 1, strength(size + 1), False, dtype)
+        head = glm.init(size + 1, strength, False, dtype)
         return RepresentationState(network, representation.as_they_are(size, dtype), head)
 
     return Policy(checked_init(init), act, update)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
 from explorax.experiments.study import Panel, Study
-from explorax.record import Records
+from explorax.record import Records, settings_digest
 from explorax.runner.tasks import Task
 from explorax.simulate import Job, check_schedule, share_program, simulate_together
 
@@ -91,10 +91,11 @@ class Player:
         self.environments: dict[str, Environment] = {}
 
     def environment(self, panel: Panel) -> Environment:
-        """The environment of a panel, made when first asked for: it may hold a whole data set."""
-        if panel.label not in self.environments:
-            self.environments[panel.label] = self.study.make_environment(panel)
-        return self.environments[panel.label]
+        """The environment of a panel, made when first asked for and once for all like it: it may hold a data set."""
+        key = settings_digest(panel.environment_settings)
+        if key not in self.environments:
+            self.environments[key] = self.study.make_environment(panel)
+        return self.environments[key]
 
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
         """The outcome of a task; `progress` hears how many rounds are done."""
