@@ -28,6 +28,7 @@ ORDER = [
     "explorax.networks",
     "explorax.policies.base",
     "explorax.policies.exploration",
+    "explorax.policies.glm_learner",
     "explorax.policies.glm_model",
     "explorax.policies.linear_model",
     "explorax.policies.deep_model",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import get_type_hints
 
 from explorax.errors import InvalidArgument, UnknownName, check_names
-from explorax.policies.base import Policy
+from explorax.policies.base import Policy, Recipe
 
 GLM_FAMILIES = ("bernoulli", "gaussian", "poisson")
 KVETON = "Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020"
@@ -33,7 +33,7 @@ class Entry:
         """The policy with these settings."""
         builder = self.builder()
         check_names(f"setting of {self.name}", settings, setting_names(builder))
-        return builder(**settings)
+        return builder(**settings)._replace(recipe=Recipe(self.name, settings))
 
     def builder(self) -> Callable[..., Policy]:
         """The function that builds the policy; imports its module."""
@@ -48,6 +48,7 @@ FILIPPI = "Filippi et al., Parametric Bandits: The Generalized Linear Case, Neur
 LI = "Li, Lu & Zhou, Provably Optimal Algorithms for Generalized Linear Contextual Bandits, ICML 2017"
 AGRAWAL = "Agrawal & Goyal, Thompson Sampling for Contextual Bandits with Linear Payoffs, ICML 2013"
 ABBASI = "Abbasi-Yadkori, Pál & Szepesvári, Improved Algorithms for Linear Stochastic Bandits, NeurIPS 2011"
+SUTTON = "Sutton & Barto, Reinforcement Learning: An Introduction, 1998"
 RIQUELME = "Riquelme, Tucker & Snoek, Deep Bayesian Bandits Showdown, ICLR 2018"
 
 ENTRIES = (
@@ -62,6 +63,7 @@ ENTRIES = (
     Entry("rep_glm_fpl", "repGLM-FPL", KVETON, "yes", GLM_FAMILIES, (), "O((K + s B) P + h²)"),
     Entry("neural_linear", "NeuralLinear", RIQUELME, "yes", GLM_FAMILIES, (), "O((K + s B) P + h³)"),
     Entry("greedy", "Greedy", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), NEWTON),
+    Entry("epsilon_greedy", "ε-greedy", SUTTON, "yes", GLM_FAMILIES, (), NEWTON),
     Entry("uniform", "Uniform", "none: the reference that every policy should beat", "yes", GLM_FAMILIES, (), "O(K)"),
 )
 

@@ -15,7 +15,7 @@ from explorax.policies._template import boltzmann
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, CAPACITY = 8, 3, 64
-GLM = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm", "greedy")
+GLM = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm", "greedy", "epsilon_greedy")
 SMALL = {"hidden": (5,), "batch": 4}
 DEEP = {
     "deep_fpl": SMALL,
@@ -40,9 +40,8 @@ def over(cases):
 
 every_case = over(CASES)
 # What does not depend on the rewards' law is checked in one family: each policy's first.
-first_family = over(
-    case for case in CASES if case[0] == "template" or case[1] == explorax.policies()[case[0]].families[0]
-)
+FIRST = [case for case in CASES if case[0] == "template" or case[1] == explorax.policies()[case[0]].families[0]]
+first_family = over(FIRST)
 
 
 @functools.cache
@@ -100,7 +99,7 @@ def test_pure_and_deterministic(name, family, kind):
 def test_randomized_exactly_if_the_registry_says_so(name, family, kind):
     policy, state = played(name, family, kind, 5)
     randomized = name == "template" or explorax.policies()[name].randomized == "yes"
-    scores = [policy.act(jax.random.key(seed), state, arms_at(9, kind), 9).scores for seed in range(4)]
+    scores = [policy.act(jax.random.key(seed), state, arms_at(9, kind), 9).scores for seed in range(40)]
     assert (len({tuple(np.asarray(s)) for s in scores}) > 1) == randomized
 
 
@@ -200,7 +199,7 @@ def test_a_scan_is_a_loop(name, family, kind):
 def test_arms_may_come_in_any_order(name, family, kind):
     policy = build(name, family)
     order = np.random.default_rng(3).permutation(ARMS)
-    if name in ("uniform", "template"):
+    if name in ("uniform", "epsilon_greedy", "template"):
         return equivariant_in_law(policy, kind, order)
     state = start(policy, kind)
     shuffled = policy.init(arms_at(0, kind)[order]) if kind == "fixed" else state
@@ -224,10 +223,38 @@ def equivariant_in_law(policy, kind, order):
     counts = []
     for offered in (arms, arms[order]):
         state = policy.init(offered if kind == "fixed" else FEATURES)
+        for arm in range(3):  # the same rewards, so that the estimate prefers one of the arms
+            place = arm if offered is arms else int(np.argsort(order)[arm])
+            state = policy.update(state, place, arms[arm], float(arm == 1))
         pulled = jax.vmap(policy.act, (0, None, None, None))(keys, state, offered, 50).arm
         counts.append(np.bincount(pulled, minlength=ARMS))
     table = np.stack([counts[0][order], counts[1]])
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > FALSE_ALARM
+
+
+@first_family
+def test_only_arms_on_offer_are_pulled(name, family, kind):
+    policy, state = played(name, family, kind, 5)
+    arms, keys = arms_at(5, kind), jax.random.split(jax.random.key(2), 20)
+    masks = np.random.default_rng(4).random((20, ARMS)) < 0.3
+    masks[:, 6] |= ~masks.any(axis=1)
+    for t in (0, 1, 9):  # forced rounds too
+        pulled = jax.vmap(policy.act, (0, None, None, None, 0))(keys, state, arms, t, jnp.asarray(masks))
+        assert masks[np.arange(20), pulled.arm].all()
+        free, given = (policy.act(keys[0], state, arms, t, offered) for offered in (None, np.ones(ARMS, bool)))
+        assert_same(free, given)
+
+
+@over(case for case in FIRST if case[2] == "changing")
+def test_arms_not_on_offer_do_not_matter(name, family, kind):
+    """Where arms change, rows after those on offer are padding: the same arms are pulled with and without."""
+    policy, state = played(name, family, kind, 5)
+    for t, count in ((0, 5), (1, 2), (2, 2), (9, 5)):
+        arms = arms_at(7, kind)[:count]
+        padded = jnp.zeros((ARMS, FEATURES)).at[:count].set(arms)
+        for key in jax.random.split(jax.random.key(t), 5):
+            plain = policy.act(key, state, arms, t)
+            assert policy.act(key, state, padded, t, np.arange(ARMS) < count).arm == plain.arm
 
 
 STREAMS = {

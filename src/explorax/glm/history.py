@@ -129,11 +129,12 @@ class Moments(NamedTuple):
         return self.second
 
 
-def check_room(rows: Rows) -> None:
-    """Raise `HistoryFull` if another reward would be turned away."""
-    if is_known(rows.seen, rows.forgets) and not rows.forgets and rows.seen >= rows.capacity:
+def check_room(rows: Rows, more: int = 1) -> None:
+    """Raise `HistoryFull` if so many more rewards would find no room."""
+    if is_known(rows.seen, rows.forgets) and not rows.forgets and int(rows.seen) + more > rows.capacity:
+        taken = "all" if rows.seen >= rows.capacity else f"{int(rows.seen)} of"
         raise HistoryFull(
-            f"all {rows.capacity} rows are taken: give a larger capacity, or when_full='forget' to keep the newest"
+            f"{taken} {rows.capacity} rows are taken: give a larger capacity, or when_full='forget' to keep the newest"
         )
 
 

@@ -63,6 +63,12 @@ def start(arms: Array, ridge: Array) -> Warm:
     return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int))
 
 
+def afresh(family: Family, arms: Array, counts: Array, theta: Array, ridge: Array) -> Warm:
+    """What is kept for these arms at an estimate that was found otherwise."""
+    scores = arms @ theta
+    return Warm(arms.T, scores, build(family, arms.T, counts, scores, ridge), scores, jnp.zeros((), int))
+
+
 def build(family: Family, columns: Array, counts: Array, scores: Array, ridge: Array) -> Array:
     """W for the curvature at these scores."""
     weights = counts * family.slope(jnp.where(counts > 0, scores, 0))

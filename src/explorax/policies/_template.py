@@ -13,11 +13,13 @@ Reference: Sutton, Integrated Architectures for Learning, Planning, and Reacting
 from typing import Unpack
 
 import jax
+import jax.numpy as jnp
 from jax import Array
 
 from explorax.checks import check_positive
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState, Learner
+from explorax.policies.glm_learner import GLMState, Learner
+from explorax.policies.glm_model import GLMModel, GLMSettings
 
 
 def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
@@ -26,10 +28,15 @@ def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> P
     check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
 
     # Numbers go into the state as the policy's strength, so that all temperatures share one compiled program.
-    return model.policy(perturbed_scores, lambda arms: temperature)
+    return model.policy(perturbed_scores, lambda arms: temperature, law=softmax)
 
 
 def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
     """Scores whose largest is a draw from the softmax of x_iᵀθ̄ / T: Gumbel noise does that."""
     noise = jax.random.gumbel(key, arms.shape[:1], arms.dtype)
     return learner.scores(state, arms) / state.strength + noise, state.converged
+
+
+def softmax(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
+    """The probability of each arm.  Few policies have a formula for it; for others agents estimate it by draws."""
+    return jax.nn.softmax(jnp.where(offered, learner.scores(state, arms) / state.strength, -jnp.inf))

@@ -3,12 +3,15 @@
     init(arms, key)                -> state    `arms` is the (K, d) matrix of fixed arms, or the number d of
                                                features when arms change from round to round; `key` may be left out
     act(key, state, arms, t)       -> Action   reads the state, never changes it; `t` counts decisions from 0
+                                               (a fifth argument, `offered`, says which of the arms may be pulled now)
     update(state, arm, x, reward)  -> state    the only write; `x` is the row of the arm that was pulled
 
 Randomness is an argument (`key`; where it is a network's first weights or noise in its training, that of `init`), and
 so is time: rewards may come late, in any order, and forced exploration still
 ends after its τ decisions.  States are arrays of fixed shape, so the same functions run one decision in production,
 a `lax.scan` over a million rounds, or a `vmap` over a thousand instances.  Ties go to the arm of lowest index.
+
+An agent (`explorax.Agent`) can do more with a policy that tells more: `Policy` lists what, all of it optional.
 """
 
 from collections.abc import Callable
@@ -24,6 +27,7 @@ from explorax.checks import as_floats, check_count, check_positive, is_known
 from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
 
 State = Any  # a pytree of arrays; each policy has its own
+Act = Callable[[Array, State, Array, Array, Array | None], "Action"]
 
 
 class Action(NamedTuple):
@@ -35,12 +39,24 @@ class Action(NamedTuple):
     converged: Array  # () bool: whether the fit behind the scores converged
 
 
+class Recipe(NamedTuple):
+    """How a policy was made: `make(name, **settings)`."""
+
+    name: str
+    settings: dict[str, Any]
+
+
 class Policy(NamedTuple):
-    """`init`, `act` and `update`; see the module's docstring."""
+    """`init`, `act` and `update`, see the module's docstring; and what else a policy can tell, None where it cannot."""
 
     init: Callable[..., State]
     act: Callable[..., Action]
     update: Callable[..., State]
+    check: Callable[[State, ArrayLike], None] | None = None  # raises unless the state can learn these rewards
+    probabilities: Callable[..., Array] | None = None  # (state, arms, t, offered) -> (K,) P(arm) by a formula
+    extend: Callable[[State, Array], State] | None = None  # the same past with further fixed arms, rows after the old
+    redraw: Callable[[Array, State], State] | None = None  # (key, state): with other noise in the last training
+    recipe: Recipe | None = None
 
 
 class Expected(NamedTuple):
@@ -52,27 +68,27 @@ class Expected(NamedTuple):
 
 
 class Program(NamedTuple):
-    """`act` and `update` alone: all of a policy that gets compiled."""
+    """`act` and `update`, which is all of a policy that gets compiled, and the check of rewards."""
 
     act: Callable[..., Action]
     update: Callable[..., State]
+    check: Callable[[State, ArrayLike], None]
 
 
 def checked(
     *,
     init: Callable[[Array | int, Array], State],
-    act: Callable[[Array, State, Array, Array], Action],
+    act: Act,
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
-    check_update: Callable[[State, ArrayLike, ArrayLike, ArrayLike], None],
+    check: Callable[[State, ArrayLike], None],
 ) -> Policy:
     """Wrap bare functions into a `Policy`: compiled, and with every argument checked first.
 
     Shapes are checked always.  Values (NaN, range, capacity) are checked when they are there to be looked at, which
     they are in a plain call and are not inside a caller's own `jit`, `vmap` or `scan`.
     """
-    program = compiled(act=act, update=update, expected=expected, check_update=check_update)
-    return Policy(checked_init(init), program.act, program.update)
+    return Policy(checked_init(init), *compiled(act=act, update=update, expected=expected, check=check))
 
 
 def checked_init(init: Callable[[Array | int, Array], State]) -> Callable[..., State]:
@@ -97,26 +113,30 @@ def checked_init(init: Callable[[Array | int, Array], State]) -> Callable[..., S
 
 def compiled(
     *,
-    act: Callable[[Array, State, Array, Array], Action],
+    act: Act,
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
-    check_update: Callable[[State, ArrayLike, ArrayLike, ArrayLike], None],
+    check: Callable[[State, ArrayLike], None],
+    check_pulled: Callable[[State, ArrayLike, ArrayLike], None] = lambda state, arm, x: None,
 ) -> Program:
     """`act` and `update` compiled, and with every argument checked first."""
 
     @jax.jit
     @jax.default_matmul_precision("highest")
-    def compiled_act(key: Array, state: State, arms: Array, t: Array) -> Action:
-        return act(key, state, arms, t)
+    def compiled_act(key: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Action:
+        return act(key, state, arms, t, offered)
 
     @jax.jit
     @jax.default_matmul_precision("highest")
     def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
         return update(state, arm, x, reward)
 
-    def checked_act(key: Array, state: State, arms: ArrayLike, t: ArrayLike) -> Action:
+    def checked_act(
+        key: Array, state: State, arms: ArrayLike, t: ArrayLike, offered: ArrayLike | None = None
+    ) -> Action:
         check_count("t", t, "the count of decisions before this one")
-        return compiled_act(key, state, check_arms(arms, expected(state)), t)
+        matrix = check_arms(arms, expected(state))
+        return compiled_act(key, state, matrix, t, None if offered is None else check_offered(offered, matrix))
 
     def checked_update(state: State, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> State:
         want = expected(state)
@@ -124,12 +144,13 @@ def compiled(
         check_count("arm", arm, "the index of the arm that was pulled", want.arms)
         if np.ndim(reward) != 0:
             raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
-        check_update(state, arm, x, reward)
+        check(state, reward)
+        check_pulled(state, arm, x)
         if is_known(reward) and np.abs(np.asarray(reward, float)) > float(jnp.finfo(x.dtype).max):
             raise InvalidReward(f"reward {reward} is too large for {x.dtype}: rescale it, or give the arms as float64")
         return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
 
-    return Program(checked_act, checked_update)
+    return Program(checked_act, checked_update, check)
 
 
 def size_and_dtype(arms: Array | int, dtype: jnp.dtype | None = None) -> tuple[int, jnp.dtype]:
@@ -160,6 +181,19 @@ def check_arms(arms: ArrayLike, want: Expected) -> Array:
             f"for arms that change, start from init({matrix.shape[1]}), the number of features"
         )
     return matrix
+
+
+def check_offered(offered: ArrayLike, arms: Array) -> Array:
+    """Which arms may be pulled, as a (K,) vector with at least one True."""
+    mask = jnp.asarray(offered)
+    if mask.shape != arms.shape[:1] or mask.dtype != bool:
+        raise InvalidShape(
+            f"offered has shape {mask.shape} and dtype {mask.dtype}: give one True or False for each of the "
+            f"{arms.shape[0]} arms"
+        )
+    if is_known(mask) and not np.any(mask):
+        raise InvalidArgument("offered is False for every arm: at least one must be on offer")
+    return mask
 
 
 def check_row(x: ArrayLike, want: Expected) -> Array:

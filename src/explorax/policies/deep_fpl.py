@@ -30,19 +30,18 @@ def deep_fpl(*, scale: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
         raise InvalidArgument(f"scale={scale!r} must be a finite number of at least 0")
     model = DeepModel(**settings)
     trainer = model.trainer()
-    act, update = program(trainer)
-    return Policy(checked_init(lambda arms, key: trainer.init(arms, key, model.kept, scale)), act, update)
+    return Policy(checked_init(lambda arms, key: trainer.init(arms, key, model.kept, scale)), *program(trainer))
 
 
 @cache
 def program(trainer: Trainer) -> Program:
     """`act` and `update`; one for all scales."""
 
-    def act(key: Array, state: DeepState, arms: Array, t: Array) -> Action:
+    def act(key: Array, state: DeepState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         scores = trainer.network.apply(state.params, arms)
-        return Action(best(scores), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def update(state: DeepState, arm: Array, x: Array, reward: Array) -> DeepState:
         return trainer.learn(state, x, reward)
 
-    return compiled(act=act, update=update, expected=expected_arrays, check_update=trainer.check_update)
+    return compiled(act=act, update=update, expected=expected_arrays, check=trainer.check)

@@ -147,10 +147,10 @@ class Trainer:
             chosen = (history.seen - 1 - jnp.arange(self.batch)) % history.capacity
         return history.features[chosen], history.sums[chosen], history.counts[chosen]
 
-    def check_update(self, state: Any, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
-        """Raise if the reward is impossible."""
-        if is_known(reward):
-            families.check_rewards(self.family, reward)
+    def check(self, state: Any, rewards: ArrayLike) -> None:
+        """Raise if a reward is impossible."""
+        if is_known(rewards):
+            families.check_rewards(self.family, rewards)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,18 +67,33 @@ def plan(kind: str, arms: Array | int, required_eigenvalue: float = 0.0, dimensi
     return Exploration(picks.arms, jnp.asarray(size), size * pulls)
 
 
-def choose(exploration: Exploration, scores: Array, arms: Array, t: Array) -> tuple[Array, Array]:
+def choose(
+    exploration: Exploration, scores: Array, arms: Array, t: Array, offered: Array | None = None
+) -> tuple[Array, Array]:
     """The forced arm while t < τ, else the best score; and whether it was forced."""
     forced = t < exploration.rounds
     if exploration.arms is None:
-        order = lax.cond(forced, lambda: spanning_arms(arms).arms, lambda: jnp.zeros(min(arms.shape), int))
+        candidates = arms if offered is None else jnp.where(offered[:, None], arms, 0)
+        order = lax.cond(forced, lambda: spanning_arms(candidates).arms, lambda: jnp.zeros(min(arms.shape), int))
     else:
         order = exploration.arms % arms.shape[0]
-    in_turn = order[t % exploration.cycle % order.shape[0]]
-    return jnp.where(forced, in_turn, best(scores)), forced
+    length = order.shape[0] if offered is None else jnp.minimum(order.shape[0], jnp.sum(offered))
+    in_turn = order[t % exploration.cycle % length]
+    if offered is not None:  # a forced arm that is not on offer gives way to one that is
+        in_turn = jnp.where(offered[in_turn], in_turn, counted(in_turn, offered))
+    return jnp.where(forced, in_turn, best(scores, offered)), forced
 
 
-def best(scores: Array) -> Array:
+def best(scores: Array, offered: Array | None = None) -> Array:
     """The first arm with the largest score; two plain reductions, which XLA runs five times faster than `argmax`."""
     count = scores.shape[0]
-    return jnp.min(jnp.where(scores == jnp.max(scores), jnp.arange(count), count - 1))
+    if offered is None:
+        return jnp.min(jnp.where(scores == jnp.max(scores), jnp.arange(count), count - 1))
+    scores = jnp.where(offered, scores, -jnp.inf)
+    first = jnp.min(jnp.where(offered & (scores == jnp.max(scores)), jnp.arange(count), count))
+    return jnp.where(first < count, first, counted(jnp.zeros((), int), offered))
+
+
+def counted(number: Array, offered: Array) -> Array:
+    """The arm of that number, counted from 0 and in a circle, among those on offer."""
+    return jnp.searchsorted(jnp.cumsum(offered), number % jnp.sum(offered) + 1)

@@ -27,7 +27,8 @@ from explorax import theory
 from explorax.glm.linalg import factorize
 from explorax.glm.online import Online, tilt_noise
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, gram
+from explorax.policies.glm_learner import GLMState, Learner, gram
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings
 
 
 def glm_fpl(

@@ -1,43 +1,25 @@
-"""What every GLM policy shares: settings, a state that holds the estimate θ̄, and the update that refits it.
-
-The estimate is refitted in `update`, the only function that may write, from the last one.  A decision then starts from
-θ̄ and only adds its own exploration.  With fixed arms the curvature is kept from round to round (`glm.warm`).
-
-**Numbers live in the state.**  Ridge, scale and width are arrays there, so what gets compiled depends on the algorithm,
-the family and the tolerance only (`Learner`): all designs of a policy share one program, and one batch can mix them.
-"""
+"""The settings that every GLM policy takes, and the policy that they and a rule for choosing arms make."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, TypedDict
 
+import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
 from explorax import theory
-from explorax.checks import check_positive, check_whole, is_known
+from explorax.checks import check_positive, check_whole
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm import families, online, warm
+from explorax.glm import families, warm
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, check_fit_settings, default_tolerance, hessian, newton, posed
-from explorax.glm.history import Grouped, Rows, check_room
-from explorax.glm.linalg import factorize, shrinkage
+from explorax.glm.fit import check_fit_settings
+from explorax.glm.history import Grouped, Rows
 from explorax.glm.online import GRAM_RIDGE, Online
-from explorax.glm.warm import Warm
 from explorax.policies import exploration
-from explorax.policies.base import (
-    Action,
-    Expected,
-    Policy,
-    Program,
-    check_design,
-    checked_init,
-    compiled,
-    size_and_dtype,
-)
+from explorax.policies.base import Action, Policy, Program, check_design, checked_init, compiled, size_and_dtype
+from explorax.policies.glm_learner import GLMState, Learner, expected_arrays
 
 Design = Literal["informal", "theory"]
 Memory = Literal["exact", "constant", "refitted"]
@@ -76,135 +58,42 @@ class GLMSettings(TypedDict, total=False):
     features: int | None
 
 
-class GLMState(NamedTuple):
-    """The past, the estimate it gives, and the settings that are numbers."""
-
-    history: Grouped | Rows | Online
-    theta_mle: Array  # (d,) θ̄
-    converged: Array  # () bool: whether the fit of θ̄ did
-    exploration: exploration.Exploration
-    ridge: Array  # () λ
-    strength: Array  # how much the policy explores: its scale a, or what makes the width of its bonus
-    warm: Warm | None  # fixed arms: what makes the next fit cheap
-    whitened: Array | None  # fixed arms, optimistic policies: (d, K) columns G^−½ x
-
-
-@dataclass(frozen=True)
-class Learner:
-    """What the compiled program of a policy depends on, apart from its rule."""
-
-    family: Family
-    tolerance: float | None
-    root_error: float | None  # how far the kept curvature may be off, as e^±; None: as far as the tolerance asks for
-
-    def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
-        """Record the reward and refit θ̄."""
-        if not isinstance(state.history, Grouped):
-            return self.update_if(jnp.asarray(True), state, x, reward)
-        history = state.history.record(arm, x, reward)
-        if state.warm is None:
-            last_step = self.last_step(x.dtype)
-            estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
-            return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
-        tolerance = self.score_error(x.dtype)
-        root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
-        grown = warm.record(self.family, state.warm, history, arm, x)
-        fitted, grown = warm.refit(self.family, grown, history, state.theta_mle, state.ridge, tolerance, root_error)
-        state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
-        return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
-
-    def update_if(self, really: Array, state: GLMState, x: Array, reward: Array) -> GLMState:
-        """That, or nothing at all; rows kept are not copied either way.  Not for fixed arms."""
-        history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
-        assert not isinstance(history, Grouped)
-        if isinstance(history, Online):
-            so_far, ridge = state.converged, state.ridge
-            kept = online.record(self.family, history, theta, so_far, x, reward, ridge, last_step, really)
-            return state._replace(history=kept.online, theta_mle=kept.theta, converged=kept.converged)
-        history = history.record(0, x, reward, really)
-        found = newton(self.family, history, state.ridge, None, theta, last_step, MAX_STEPS)
-        converged = jnp.where(really, found.converged, state.converged)
-        return state._replace(history=history, theta_mle=jnp.where(really, found.theta, theta), converged=converged)
-
-    def learn_rows(self, state: GLMState, rows: Rows) -> GLMState:
-        """The state that has seen these rows and nothing else; not for fixed arms."""
-        history, last_step = state.history, self.last_step(state.theta_mle.dtype)
-        assert not isinstance(history, Grouped)
-        room = history.rows if isinstance(history, Online) else history
-        rows = rows if room is None else room.holding(rows)
-        kept = online.refit(self.family, rows, state.theta_mle, state.ridge, last_step)
-        memory: Rows | Online = rows
-        if isinstance(history, Online):
-            memory = kept.online if room is not None else kept.online._replace(rows=None)
-        return state._replace(history=memory, theta_mle=kept.theta, converged=kept.converged)
-
-    def score_error(self, dtype: jnp.dtype) -> float:
-        """The tolerance, or what the dtype can do."""
-        return float(jnp.finfo(dtype).eps) ** (2 / 3) if self.tolerance is None else self.tolerance
-
-    def last_step(self, dtype: jnp.dtype) -> float:
-        """The size of a fit's last step, in scores."""
-        return default_tolerance(dtype) if self.tolerance is None else self.tolerance
-
-    def scores(self, state: GLMState, arms: Array) -> Array:
-        """x_iᵀθ̄ of each arm."""
-        return arms @ state.theta_mle if state.warm is None else state.warm.scores
-
-    def tilted(self, state: GLMState, arms: Array, tilt: Array) -> tuple[Array, Array]:
-        """x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
-        if isinstance(state.history, Online):  # to first order, which is all that a summary can tell
-            root = state.history.root
-            return arms @ (state.theta_mle + root @ (tilt @ root)), state.converged
-        if state.warm is None or isinstance(state.history, Rows):
-            last_step = self.last_step(tilt.dtype)
-            found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
-            return arms @ found.theta, found.converged
-        tolerance = self.score_error(tilt.dtype)
-        fitted = warm.descend(self.family, state.warm, state.history, state.theta_mle, tilt, state.ridge, tolerance)
-        return fitted.scores, fitted.converged
-
-    def inverse_root(self, state: GLMState) -> Array:
-        """W with W Wᵀ = H(θ̄)⁻¹,  H(θ̄) = Σ μ̇(xᵀθ̄) x xᵀ + λI."""
-        if isinstance(state.history, Online):
-            return state.history.root
-        if state.warm is not None:
-            return state.warm.root
-        problem = posed(state.history, ridge=state.ridge)
-        return factorize(hessian(self.family, problem, state.theta_mle)).inverse_root()
-
-    def check_update(self, state: GLMState, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
-        """Raise if the reward is impossible, has no room, or belongs to features the state does not know."""
-        if is_known(reward):
-            families.check_rewards(self.family, reward)
-        rows = state.history.rows if isinstance(state.history, Online) else state.history
-        if isinstance(rows, Rows):
-            check_room(rows)
-        elif (
-            isinstance(state.history, Grouped)
-            and is_known(state.history.features, arm, x)
-            and not np.array_equal(state.history.features[arm], x)
-        ):
-            raise InvalidArgument(
-                f"x is not the row of arm {arm} that the state was made with: arms that change need "
-                f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
-            )
-
-
 Rule = Callable[
     [Learner, Array, GLMState, Array], tuple[Array, Array]
 ]  # (learner, key, state, arms) -> scores, converged
+Law = Callable[[Learner, GLMState, Array, Array], Array]  # (learner, state, arms, offered) -> P(arm)
 
 
 @cache
 def program(rule: Rule, learner: Learner) -> Program:
     """`act` and `update` of the policy that maximizes the scores of a rule; one for all that differ in numbers only."""
 
-    def act(key: Array, state: GLMState, arms: Array, t: Array) -> Action:
+    def act(key: Array, state: GLMState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         scores, converged = rule(learner, key, state, arms)
-        arm, forced = exploration.choose(state.exploration, scores, arms, t)
+        arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
         return Action(arm, scores, forced, converged)
 
-    return compiled(act=act, update=learner.update, expected=expected_arrays, check_update=learner.check_update)
+    return compiled(
+        act=act,
+        update=learner.update,
+        expected=expected_arrays,
+        check=learner.check,
+        check_pulled=learner.check_pulled,
+    )
+
+
+@cache
+def probabilities(law: Law, learner: Learner) -> Callable[[GLMState, Array, Array, Array | None], Array]:
+    """P(arm) of a policy whose law has a formula: 1 for a forced arm, after the forced rounds the law's."""
+
+    @jax.jit
+    def of_arms(state: GLMState, arms: Array, t: Array, offered: Array | None) -> Array:
+        everything = jnp.ones(arms.shape[0], bool) if offered is None else offered
+        forced_arm, forced = exploration.choose(state.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
+        certain = jnp.arange(arms.shape[0]) == forced_arm
+        return jnp.where(forced, certain, law(learner, state, arms, everything))
+
+    return of_arms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,42 +214,16 @@ class GLMModel:
         *,
         root_error: float | None = 0.3,
         whitens: bool = False,
+        law: Law | None = None,
     ) -> Policy:
-        """The policy that maximizes the scores of a rule, with the strength that its arms (or their size) ask for."""
-        act, update = program(rule, Learner(self.glm, self.tolerance, root_error))
-        return Policy(checked_init(lambda arms, key: self.init(arms, strength(arms), whitens)), act, update)
+        """The policy that maximizes the scores of a rule, with the strength that its arms (or their size) ask for.
 
-
-def score(state: GLMState, arms: Array, theta: Array) -> Array:
-    """x_iᵀθ of each arm."""
-    return arms @ theta if state.warm is None else theta @ state.warm.columns
-
-
-def gram(state: GLMState) -> Array:
-    """G = Σ X_l X_lᵀ, where not a root of it is kept."""
-    assert not isinstance(state.history, Online)
-    if state.warm is None:
-        return state.history.gram()
-    return jnp.einsum("ik,jk->ij", state.warm.columns * state.history.counts, state.warm.columns)
-
-
-def uncertainty(state: GLMState, arms: Array) -> Array:
-    """‖x_i‖_{G⁻¹} of each arm."""
-    if state.whitened is not None:
-        return jnp.sqrt(jnp.sum(state.whitened**2, axis=0))
-    if isinstance(state.history, Online):
-        return jnp.sqrt(jnp.sum((arms @ state.history.gram_inverse.T) ** 2, axis=1))
-    ridge = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
-    return factorize(gram(state) + ridge).inverse_norms(arms)
-
-
-def whiten_more(whitened: Array, arm: Array) -> Array:
-    """The columns G^−½ x_i once x of this arm has been added to G: Potter's update, applied to the arms themselves."""
-    pulled = whitened[:, arm]
-    return whitened - pulled[:, None] * (shrinkage(pulled) * (pulled @ whitened))
-
-
-def expected_arrays(state: GLMState) -> Expected:
-    """Shapes and dtype that go with a state."""
-    arms = state.history.features.shape[-2] if isinstance(state.history, Grouped) else None
-    return Expected(arms, state.theta_mle.shape[-1], state.theta_mle.dtype)
+        `law` is P(arm) under that rule, where there is a formula for it.
+        """
+        learner = Learner(self.glm, self.tolerance, root_error)
+        return Policy(
+            checked_init(lambda arms, key: self.init(arms, strength(arms), whitens)),
+            *program(rule, learner),
+            probabilities=None if law is None else probabilities(law, learner),
+            extend=learner.extend,
+        )

@@ -16,7 +16,8 @@ from jax import Array
 
 from explorax import theory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, score
+from explorax.policies.glm_learner import GLMState, Learner, score
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings
 
 
 def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:

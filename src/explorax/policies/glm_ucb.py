@@ -24,7 +24,8 @@ from explorax.glm.history import Grouped
 from explorax.glm.online import Online
 from explorax.glm.project import project
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, uncertainty
+from explorax.policies.glm_learner import GLMState, Learner, uncertainty
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings
 
 
 def glm_ucb(

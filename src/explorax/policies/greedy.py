@@ -10,7 +10,8 @@ from typing import Unpack
 from jax import Array
 
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings, GLMState, Learner
+from explorax.policies.glm_learner import GLMState, Learner
+from explorax.policies.glm_model import GLMModel, GLMSettings
 
 
 def greedy(**settings: Unpack[GLMSettings]) -> Policy:

@@ -94,16 +94,16 @@ class LinearModel:
     def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
         """The policy that maximizes the scores of `act(key, state, arms, t)`."""
 
-        def full_act(key: Array, state: LinearState, arms: Array, t: Array) -> Action:
+        def full_act(key: Array, state: LinearState, arms: Array, t: Array, offered: Array | None = None) -> Action:
             scores = act(key, state, arms, t)
-            arm, forced = exploration.choose(state.exploration, scores, arms, t)
+            arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
             return Action(arm, scores, forced, jnp.asarray(True))
 
         def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:
             return state._replace(history=state.history.record(arm, x, reward))
 
         return checked(
-            init=self.init, act=full_act, update=update, expected=expected_arrays, check_update=check_finite_reward
+            init=self.init, act=full_act, update=update, expected=expected_arrays, check=check_finite_rewards
         )
 
 
@@ -114,10 +114,10 @@ def ridge_regression(history: Moments, ridge: float) -> tuple[Array, Factor]:
     return factor.solve(history.cross), factor
 
 
-def check_finite_reward(state: object, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> None:
-    """Raise unless the reward is a finite number."""
-    if is_known(reward):
-        families.check_rewards(families.gaussian, reward)
+def check_finite_rewards(state: object, rewards: ArrayLike) -> None:
+    """Raise unless the rewards are finite numbers."""
+    if is_known(rewards):
+        families.check_rewards(families.gaussian, rewards)
 
 
 def expected_arrays(state: LinearState) -> Expected:

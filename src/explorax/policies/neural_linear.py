@@ -67,7 +67,7 @@ def neural_linear(
     trainer = model.trainer()
     check_network(trainer.network, embeds=True)
     deviation = families.get(model.family).noise_std or 1.0 if scale is None else scale
-    act, update = program(Parts(trainer, float(ridge), refresh))
+    parts = Parts(trainer, float(ridge), refresh)
 
     def init(arms: Array | int, key: Array) -> NeuralLinearState:
         network = trainer.init(arms, key, max(model.capacity, model.batch), 0.0)
@@ -76,7 +76,7 @@ def neural_linear(
         standard, moments = representation.as_they_are(size, dtype), Moments.of(size + 1, dtype)
         return NeuralLinearState(network, network.params, standard, moments, jnp.asarray(deviation, dtype))
 
-    return Policy(checked_init(init), act, update)
+    return Policy(checked_init(init), *program(parts))
 
 
 @cache
@@ -84,12 +84,12 @@ def program(parts: Parts) -> Program:
     """`act` and `update`; one for all scales."""
     trainer, network = parts.trainer, parts.trainer.network
 
-    def act(key: Array, state: NeuralLinearState, arms: Array, t: Array) -> Action:
+    def act(key: Array, state: NeuralLinearState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         center, factor = ridge_regression(state.moments, parts.ridge)
         noise = jax.random.normal(key, center.shape, center.dtype)
         theta = center + state.scale * factor.decorrelate(noise)
         scores = represent(network, state.params, state.standard, arms) @ theta
-        return Action(best(scores), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def refreshed(stale: tuple[Params, Standard, Moments], trained: DeepState) -> tuple[Params, Standard, Moments]:
         """The latest representation, and the moments of all examples in it."""
@@ -110,4 +110,4 @@ def program(parts: Parts) -> Program:
     def expected(state: NeuralLinearState) -> Expected:
         return expected_by_network(state.network)
 
-    return compiled(act=act, update=update, expected=expected, check_update=trainer.check_update)
+    return compiled(act=act, update=update, expected=expected, check=trainer.check)

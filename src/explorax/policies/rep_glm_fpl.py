@@ -37,9 +37,10 @@ from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
-from explorax.policies.exploration import best
+from explorax.policies.exploration import best, counted
 from explorax.policies.glm_fpl import perturbed_scores
-from explorax.policies.glm_model import GLMModel, GLMState, Learner, Memory
+from explorax.policies.glm_learner import GLMState, Learner
+from explorax.policies.glm_model import GLMModel, Memory
 from explorax.policies.representation import Standard, represent, standardize
 
 MEMORIES: dict[str, Memory] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
@@ -101,7 +102,7 @@ def rep_glm_fpl(
         when_full="forget",
     )
     strength = glm.informal if scale is None else scale
-    act, update = program(Parts(trainer, Learner(glm.glm, None, None), exploring, reuse))
+    parts = Parts(trainer, Learner(glm.glm, None, None), exploring, reuse)
 
     def init(arms: Array | int, key: Array) -> RepresentationState:
         network = trainer.init(arms, key, kept, 0.0)
@@ -110,7 +111,7 @@ def rep_glm_fpl(
         head = glm.init(size + 1, strength, False, dtype)
         return RepresentationState(network, representation.as_they_are(size, dtype), head)
 
-    return Policy(checked_init(init), act, update)
+    return Policy(checked_init(init), *program(parts))
 
 
 @cache
@@ -121,13 +122,16 @@ def program(parts: Parts) -> Program:
     def is_ready(state: DeepState) -> Array:
         return state.history.seen >= parts.exploring
 
-    def act(key: Array, state: RepresentationState, arms: Array, t: Array) -> Action:
+    def act(key: Array, state: RepresentationState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         at_random, perturbation = jax.random.split(key)
         features = represent(network, state.network.params, state.standard, arms)
         perturbed, converged = perturbed_scores(learner, perturbation, state.head, features)
         scores = jnp.where(is_ready(state.network), perturbed, network.apply(state.network.params, arms))
         forced = t < parts.exploring
-        arm = jnp.where(forced, jax.random.randint(at_random, (), 0, arms.shape[0]), best(scores))
+        count = arms.shape[0] if offered is None else jnp.sum(offered)
+        any_arm = jax.random.randint(at_random, (), 0, count)
+        any_arm = any_arm if offered is None else counted(any_arm, offered)
+        arm = jnp.where(forced, any_arm, best(scores, offered))
         return Action(arm, scores, forced, converged & jnp.isfinite(jnp.sum(scores)))
 
     def prepare(unready: tuple[Standard, GLMState], trained: DeepState) -> tuple[Standard, GLMState]:
@@ -149,4 +153,4 @@ def program(parts: Parts) -> Program:
     def expected(state: RepresentationState) -> Expected:
         return expected_by_network(state.network)
 
-    return compiled(act=act, update=update, expected=expected, check_update=trainer.check_update)
+    return compiled(act=act, update=update, expected=expected, check=trainer.check)

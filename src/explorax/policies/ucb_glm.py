@@ -14,7 +14,8 @@ from jax import Array
 
 from explorax import theory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings, GLMState, Learner, uncertainty
+from explorax.policies.glm_learner import GLMState, Learner, uncertainty
+from explorax.policies.glm_model import Design, GLMModel, GLMSettings
 
 
 def ucb_glm(*, design: Design = "informal", width: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax.policies.base import Action, Expected, Policy, checked
-from explorax.policies.linear_model import check_finite_reward
+from explorax.policies.exploration import best
+from explorax.policies.linear_model import check_finite_rewards
 
 
 class UniformState(NamedTuple):
@@ -25,9 +26,9 @@ def uniform() -> Policy:
     def init(arms: Array | int, key: Array) -> UniformState:
         return UniformState(jnp.zeros((), int))
 
-    def act(key: Array, state: UniformState, arms: Array, t: Array) -> Action:
+    def act(key: Array, state: UniformState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         scores = jax.random.uniform(key, arms.shape[:1], arms.dtype)
-        return Action(jnp.argmax(scores), scores, jnp.asarray(False), jnp.asarray(True))
+        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.asarray(True))
 
     def update(state: UniformState, arm: Array, x: Array, reward: Array) -> UniformState:
         return UniformState(state.rewards + 1)
@@ -35,4 +36,11 @@ def uniform() -> Policy:
     def expected(state: UniformState) -> Expected:
         return Expected(None, None, None)
 
-    return checked(init=init, act=act, update=update, expected=expected, check_update=check_finite_reward)
+    policy = checked(init=init, act=act, update=update, expected=expected, check=check_finite_rewards)
+    return policy._replace(probabilities=equal_chances)
+
+
+def equal_chances(state: UniformState, arms: Array, t: Array, offered: Array | None = None) -> Array:
+    """1/K of each arm on offer."""
+    everything = jnp.ones_like(arms[:, 0]) if offered is None else offered.astype(arms.dtype)
+    return everything / jnp.sum(everything)

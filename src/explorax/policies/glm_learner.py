@@ -1,0 +1,196 @@
+"""The state of a GLM policy, and how it learns: what the compiled program of every GLM policy is made of.
+
+The estimate is refitted in `update`, the only function that may write, from the last one.  A decision then starts from
+θ̄ and only adds its own exploration.  With fixed arms the curvature is kept from round to round (`glm.warm`).
+
+**Numbers live in the state.**  Ridge, scale and width are arrays there, so what gets compiled depends on the algorithm,
+the family and the tolerance only (`Learner`): all designs of a policy share one program, and one batch can mix them.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax.checks import is_known
+from explorax.errors import InvalidArgument
+from explorax.glm import families, online, warm
+from explorax.glm.families import Family
+from explorax.glm.fit import MAX_STEPS, default_tolerance, hessian, newton, posed
+from explorax.glm.history import Grouped, Rows, check_room
+from explorax.glm.linalg import factorize, shrinkage
+from explorax.glm.online import GRAM_RIDGE, Online
+from explorax.glm.warm import Warm
+from explorax.policies import exploration
+from explorax.policies.base import Expected
+
+
+class GLMState(NamedTuple):
+    """The past, the estimate it gives, and the settings that are numbers."""
+
+    history: Grouped | Rows | Online
+    theta_mle: Array  # (d,) θ̄
+    converged: Array  # () bool: whether the fit of θ̄ did
+    exploration: exploration.Exploration
+    ridge: Array  # () λ
+    strength: Array  # how much the policy explores: its scale a, or what makes the width of its bonus
+    warm: Warm | None  # fixed arms: what makes the next fit cheap
+    whitened: Array | None  # fixed arms, optimistic policies: (d, K) columns G^−½ x
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What the compiled program of a policy depends on, apart from its rule."""
+
+    family: Family
+    tolerance: float | None
+    root_error: float | None  # how far the kept curvature may be off, as e^±; None: as far as the tolerance asks for
+
+    def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
+        """Record the reward and refit θ̄."""
+        if not isinstance(state.history, Grouped):
+            return self.update_if(jnp.asarray(True), state, x, reward)
+        history = state.history.record(arm, x, reward)
+        if state.warm is None:
+            last_step = self.last_step(x.dtype)
+            estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
+            return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
+        tolerance = self.score_error(x.dtype)
+        root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
+        grown = warm.record(self.family, state.warm, history, arm, x)
+        fitted, grown = warm.refit(self.family, grown, history, state.theta_mle, state.ridge, tolerance, root_error)
+        state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
+        return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
+
+    def update_if(self, really: Array, state: GLMState, x: Array, reward: Array) -> GLMState:
+        """That, or nothing at all; rows kept are not copied either way.  Not for fixed arms."""
+        history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
+        assert not isinstance(history, Grouped)
+        if isinstance(history, Online):
+            so_far, ridge = state.converged, state.ridge
+            kept = online.record(self.family, history, theta, so_far, x, reward, ridge, last_step, really)
+            return state._replace(history=kept.online, theta_mle=kept.theta, converged=kept.converged)
+        history = history.record(0, x, reward, really)
+        found = newton(self.family, history, state.ridge, None, theta, last_step, MAX_STEPS)
+        converged = jnp.where(really, found.converged, state.converged)
+        return state._replace(history=history, theta_mle=jnp.where(really, found.theta, theta), converged=converged)
+
+    def learn_rows(self, state: GLMState, rows: Rows) -> GLMState:
+        """The state that has seen these rows and nothing else; not for fixed arms."""
+        history, last_step = state.history, self.last_step(state.theta_mle.dtype)
+        assert not isinstance(history, Grouped)
+        room = history.rows if isinstance(history, Online) else history
+        rows = rows if room is None else room.holding(rows)
+        kept = online.refit(self.family, rows, state.theta_mle, state.ridge, last_step)
+        memory: Rows | Online = rows
+        if isinstance(history, Online):
+            memory = kept.online if room is not None else kept.online._replace(rows=None)
+        return state._replace(history=memory, theta_mle=kept.theta, converged=kept.converged)
+
+    def score_error(self, dtype: jnp.dtype) -> float:
+        """The tolerance, or what the dtype can do."""
+        return float(jnp.finfo(dtype).eps) ** (2 / 3) if self.tolerance is None else self.tolerance
+
+    def last_step(self, dtype: jnp.dtype) -> float:
+        """The size of a fit's last step, in scores."""
+        return default_tolerance(dtype) if self.tolerance is None else self.tolerance
+
+    def scores(self, state: GLMState, arms: Array) -> Array:
+        """x_iᵀθ̄ of each arm."""
+        return arms @ state.theta_mle if state.warm is None else state.warm.scores
+
+    def tilted(self, state: GLMState, arms: Array, tilt: Array) -> tuple[Array, Array]:
+        """x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        if isinstance(state.history, Online):  # to first order, which is all that a summary can tell
+            root = state.history.root
+            return arms @ (state.theta_mle + root @ (tilt @ root)), state.converged
+        if state.warm is None or isinstance(state.history, Rows):
+            last_step = self.last_step(tilt.dtype)
+            found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
+            return arms @ found.theta, found.converged
+        tolerance = self.score_error(tilt.dtype)
+        fitted = warm.descend(self.family, state.warm, state.history, state.theta_mle, tilt, state.ridge, tolerance)
+        return fitted.scores, fitted.converged
+
+    def inverse_root(self, state: GLMState) -> Array:
+        """W with W Wᵀ = H(θ̄)⁻¹,  H(θ̄) = Σ μ̇(xᵀθ̄) x xᵀ + λI."""
+        if isinstance(state.history, Online):
+            return state.history.root
+        if state.warm is not None:
+            return state.warm.root
+        problem = posed(state.history, ridge=state.ridge)
+        return factorize(hessian(self.family, problem, state.theta_mle)).inverse_root()
+
+    def extend(self, state: GLMState, arms: Array) -> GLMState:
+        """The same past with further arms, which are rows after the old ones; nothing seen of them yet."""
+        if not isinstance(state.history, Grouped):
+            return state
+        nothing = jnp.zeros(len(arms) - len(state.history.counts), arms.dtype)
+        counts, sums = (jnp.concatenate([old, nothing]) for old in (state.history.counts, state.history.sums))
+        state = state._replace(history=Grouped(arms, counts, sums))
+        if state.warm is None:
+            return state
+        whitened = None
+        if state.whitened is not None:
+            whitened = factorize(gram(state) + GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)).whiten(arms).T
+        return state._replace(
+            warm=warm.afresh(self.family, arms, counts, state.theta_mle, state.ridge), whitened=whitened
+        )
+
+    def check(self, state: GLMState, rewards: ArrayLike) -> None:
+        """Raise if a reward is impossible, or there is no room for as many."""
+        if is_known(rewards):
+            families.check_rewards(self.family, rewards)
+        rows = state.history.rows if isinstance(state.history, Online) else state.history
+        if isinstance(rows, Rows):
+            check_room(rows, np.size(rewards))
+
+    def check_pulled(self, state: GLMState, arm: ArrayLike, x: ArrayLike) -> None:
+        """Raise if the features are not those of the arm that the state knows."""
+        if (
+            isinstance(state.history, Grouped)
+            and is_known(state.history.features, arm, x)
+            and not np.array_equal(state.history.features[arm], x)
+        ):
+            raise InvalidArgument(
+                f"x is not the row of arm {arm} that the state was made with: arms that change need "
+                f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
+            )
+
+
+def score(state: GLMState, arms: Array, theta: Array) -> Array:
+    """x_iᵀθ of each arm."""
+    return arms @ theta if state.warm is None else theta @ state.warm.columns
+
+
+def gram(state: GLMState) -> Array:
+    """G = Σ X_l X_lᵀ, where not a root of it is kept."""
+    assert not isinstance(state.history, Online)
+    if state.warm is None:
+        return state.history.gram()
+    return jnp.einsum("ik,jk->ij", state.warm.columns * state.history.counts, state.warm.columns)
+
+
+def uncertainty(state: GLMState, arms: Array) -> Array:
+    """‖x_i‖_{G⁻¹} of each arm."""
+    if state.whitened is not None:
+        return jnp.sqrt(jnp.sum(state.whitened**2, axis=0))
+    if isinstance(state.history, Online):
+        return jnp.sqrt(jnp.sum((arms @ state.history.gram_inverse.T) ** 2, axis=1))
+    ridge = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
+    return factorize(gram(state) + ridge).inverse_norms(arms)
+
+
+def whiten_more(whitened: Array, arm: Array) -> Array:
+    """The columns G^−½ x_i once x of this arm has been added to G: Potter's update, applied to the arms themselves."""
+    pulled = whitened[:, arm]
+    return whitened - pulled[:, None] * (shrinkage(pulled) * (pulled @ whitened))
+
+
+def expected_arrays(state: GLMState) -> Expected:
+    """Shapes and dtype that go with a state."""
+    arms = state.history.features.shape[-2] if isinstance(state.history, Grouped) else None
+    return Expected(arms, state.theta_mle.shape[-1], state.theta_mle.dtype)
