@@ -6,6 +6,9 @@
     │   ├── InvalidShape           an array does not have the shape it must have
     │   ├── InvalidFeatures        features that are not finite, or arms that do not span the space
     │   ├── InvalidReward          a reward that the family cannot produce
+    │   ├── UnknownDecision        a reward for a decision that does not wait for one
+    │   │   └── AlreadyRewarded    … because it has had its reward
+    │   ├── InvalidSnapshot        a file that is no snapshot, or one that cannot be understood
     │   └── TheoryNotApplicable    a theorem's precondition does not hold
     ├── NoMaximumLikelihood        without a ridge the estimate does not exist
     ├── HistoryFull                a fixed-capacity history has no room for another reward
@@ -56,6 +59,18 @@ class InvalidFeatures(InvalidArgument):
 
 class InvalidReward(InvalidArgument):
     """A reward that the family cannot produce."""
+
+
+class UnknownDecision(InvalidArgument):
+    """A reward for a decision that does not wait for one."""
+
+
+class AlreadyRewarded(UnknownDecision):
+    """A second reward for the same decision."""
+
+
+class InvalidSnapshot(InvalidArgument):
+    """A file that is no snapshot of an agent, or one that cannot be understood."""
 
 
 class NoMaximumLikelihood(ExploraxError):

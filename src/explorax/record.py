@@ -17,6 +17,7 @@ import io
 import json
 import os
 import platform
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -279,7 +280,7 @@ def manifest(
         "settings_digest": settings_digest(settings),
         "seed": seed,
         "command": command,
-        "versions": {name: _version(name) for name in ("explorax", "jax", "jaxlib", "numpy")}
+        "versions": {name: version_of(name) for name in ("explorax", "jax", "jaxlib", "numpy")}
         | {"python": platform.python_version()},
         "device": _device() if device is None else device,
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -353,7 +354,8 @@ def _plain(value: Any) -> Any:
     raise InvalidArgument(f"{value!r} cannot be kept as a setting: use numbers, text, lists and tables")
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """The version of an installed package."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -371,7 +373,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(content)
@@ -380,3 +382,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+    if os.name == "posix":  # the new name has to reach the disk, too
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)

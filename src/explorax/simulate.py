@@ -41,7 +41,7 @@ from explorax.record import Records, concatenate
 BLOCK = 50  # instances in lockstep on a CPU
 CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on a CPU and on other devices
 FNV_OFFSET, FNV_PRIME = 2166136261, 16777619  # the hash of the arms pulled: 32-bit FNV-1a over their indices
-DRAW, ARMS, REWARD, POLICY, INIT = range(5)  # what an instance needs keys for
+DRAW, ARMS, REWARD, POLICY, INIT, REPEAT = range(6)  # what an instance needs keys for; the last is for propensities
 
 Progress = Callable[[int], None]
 

@@ -6,7 +6,10 @@ GLM-FPL fits its model anew to a perturbed past in every round.  Here the model 
 of Adam on the most recent examples: the network never forgets the noise of past steps altogether, and wanders around
 what it would be without noise.  `deep_model.py` has the loss and the training.
 
-    a   `scale`   1, as in the paper; 0 is DeepFL
+    a   `scale`     1, as in the paper; 0 is DeepFL
+        `redraws`   keep what the last training started from, so that it can be repeated with other noise.  Given its
+                    state a decision is not random; its propensity is the chance of the arm over the noise of the last
+                    training, and an agent needs this to tell it
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
 """
@@ -24,13 +27,19 @@ from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Tra
 from explorax.policies.exploration import best
 
 
-def deep_fpl(*, scale: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
+def deep_fpl(*, scale: float = 1.0, redraws: bool = False, **settings: Unpack[DeepSettings]) -> Policy:
     """Build DeepFPL; see `DeepSettings` for what all deep policies take."""
+    if not isinstance(redraws, bool):
+        raise InvalidArgument(f"redraws={redraws!r} must be True or False")
     if not (is_number(scale) and scale >= 0):
         raise InvalidArgument(f"scale={scale!r} must be a finite number of at least 0")
     model = DeepModel(**settings)
     trainer = model.trainer()
-    return Policy(checked_init(lambda arms, key: trainer.init(arms, key, model.kept, scale)), *program(trainer))
+    return Policy(
+        checked_init(lambda arms, key: trainer.init(arms, key, model.kept, scale, redraws)),
+        *program(trainer),
+        redraw=trainer.redraw if redraws else None,
+    )
 
 
 @cache

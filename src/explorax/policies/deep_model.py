@@ -73,6 +73,7 @@ class DeepState(NamedTuple):
     history: Rows
     key: Array  # (2,) uint32: what the noise of training is drawn from
     scale: Array  # () a
+    before: tuple[Params, Any] | None = None  # params and optimizer before the last training, where it may be redrawn
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Trainer:
     steps: int
     replay: str
 
-    def init(self, arms: Array | int, key: Array, capacity: int, scale: float) -> DeepState:
+    def init(self, arms: Array | int, key: Array, capacity: int, scale: float, redraws: bool = False) -> DeepState:
         """Random weights, and no examples yet."""
         size, dtype = size_and_dtype(arms)
         weights, noise = jax.random.split(key)
@@ -97,11 +98,21 @@ class Trainer:
         if getattr(scores, "shape", None) != (capacity,):
             raise InvalidArgument(f"network.apply returns {scores} for {capacity} rows: one score for each is needed")
         begun = jax.tree.map(lambda leaf: as_dtype(leaf, dtype), self.optimizer.init(params))
-        return DeepState(params, begun, history, jax.random.key_data(noise), jnp.asarray(scale, dtype))
+        before = (params, begun) if redraws else None
+        return DeepState(params, begun, history, jax.random.key_data(noise), jnp.asarray(scale, dtype), before)
 
     def learn(self, state: DeepState, x: Array, reward: Array) -> DeepState:
         """One more example, and the training steps it brings."""
-        return self.train(state._replace(history=state.history.record(0, x, reward)))
+        before = None if state.before is None else (state.params, state.optimizer)
+        return self.train(state._replace(history=state.history.record(0, x, reward), before=before))
+
+    def redraw(self, key: Array, state: DeepState) -> DeepState:
+        """The state that other noise in the last training would have left."""
+        assert state.before is not None
+        params, optimizer = state.before
+        again = self.train(state._replace(params=params, optimizer=optimizer, key=jax.random.key_data(key)))
+        trained = state.history.seen > 0
+        return jax.tree.map(lambda new, old: jnp.where(trained, new, old), again, state)
 
     def learn_if(self, really: Array, state: DeepState, x: Array, reward: Array) -> DeepState:
         """That, or nothing at all; examples are not copied either way."""
@@ -111,7 +122,8 @@ class Trainer:
             after = self.train(DeepState(*now, history, key, scale))
             return after.params, after.optimizer
 
-        params, optimizer = only_where(really, trained, (state.params, state.optimizer), state[2:])
+        arguments = state.history, state.key, state.scale
+        params, optimizer = only_where(really, trained, (state.params, state.optimizer), arguments)
         return state._replace(params=params, optimizer=optimizer)
 
     def train(self, state: DeepState) -> DeepState:

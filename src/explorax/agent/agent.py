@@ -1,0 +1,400 @@
+"""An agent: a policy with state, for deciding now and being paid later.
+
+    agent = Agent(make("glm_tsl"), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+    decision = agent.choose()                 # Decision(id=0, arm="blue", propensity=0.61, …)
+    agent.learn(decision.id, 1.0)             # whenever the reward comes, in any order
+    agent.save("agent.npz")                   # and later: Agent.load("agent.npz")
+
+Four kinds of arms, by how the agent is made:
+
+    arms=table                    fixed features.  choose()
+    features=d (or encoder=)      arms that differ every time.  choose(table)
+    arms={name: attributes},      named arms in a context: the columns that the attributes lack come with the context.
+      encoder=                    choose({"device": "mobile", …})
+    arms=sets.ball(…)             an infinite set; a point of it is chosen (`sets`).  choose()
+
+`arms.py` says what a table may be.  Decision t is a function of the seed, of t and of the state: `choose` and `learn`
+again in the same order make the same decisions, which are those of `simulate` with one instance and the same seed.
+
+**Threads.**  Any number of threads may call any method.  Choosing reads a state that is never changed, only replaced,
+so choosers do not wait for the learner nor for each other; learning, saving and changing arms go one at a time.  A
+snapshot has every decision that was returned before.
+
+**Precision.**  float64 unless `dtype="float32"`, whatever JAX's own default.
+"""
+
+import os
+import threading
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agent import deciding, learning, saving, snapshot
+from explorax.agent.arms import Arms
+from explorax.agent.decisions import Decision, Decisions
+from explorax.agent.encoding import Encoder
+from explorax.agent.menus import Among, Changing, Kind, kind_of_arms, padded_size
+from explorax.agent.pending import Pending, as_ids
+from explorax.agent.points import Points
+from explorax.agent.sets import ArmSet
+from explorax.checks import check_positive, check_whole
+from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
+from explorax.glm import families
+from explorax.policies.base import Policy, State
+from explorax.registry import policies
+from explorax.simulate import INIT, POLICY, REPEAT, instance_keys
+
+BATCH = 1024  # decisions computed at a time
+DRAWS = 100  # unless given
+
+
+class Now(NamedTuple):
+    """What a decision depends on; replaced as a whole, so that no chooser sees half of a change."""
+
+    state: State
+    arms: Arms | None
+
+
+class Propensities(NamedTuple):
+    """P(arm | state, arms) of every arm on offer."""
+
+    arms: Sequence[Any]
+    probabilities: np.ndarray
+    stderrs: np.ndarray  # 0 where probabilities are exact
+
+
+class Agent:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        arms: Any = None,
+        features: int | None = None,
+        encoder: Encoder | None = None,
+        seed: int = 0,
+        draws: int | None = None,
+        stderr: float | None = None,
+        max_pending: int = 100_000,
+        dtype: str = "float64",
+    ) -> None:
+        """An agent that has seen nothing.
+
+        draws         repetitions of a decision that its propensity is estimated by, 100 unless given; 0 for none
+        stderr        the largest standard error that a propensity may have, in place of `draws`
+        max_pending   decisions that may wait for their rewards; beyond that the oldest are dropped
+        """
+        if not isinstance(policy, Policy):
+            raise InvalidArgument(f"policy={policy!r} is none: make one with explorax.make('glm_tsl')")
+        check_whole("seed", seed, 0)
+        check_whole("max_pending", max_pending, 1)
+        if dtype not in ("float32", "float64"):
+            raise UnknownName("dtype", dtype, ("float32", "float64"))
+        self.policy, self.seed, self.dtype = policy, seed, dtype
+        self.randomized = self._randomized()
+        self.draws = self._checked_draws(draws, stderr)
+        self._rule = deciding.Rule.of(policy, self.draws if self.randomized else 0)
+        self._lock, self._learning = threading.Lock(), threading.Lock()
+        self._count = 0
+        with self._precision():
+            self.points = Points.of(arms, policy, self._rule, dtype) if isinstance(arms, ArmSet) else None
+            given = None if self.points else arms
+            self.kind, own = kind_of_arms(given, self.points.features if self.points else features, encoder, dtype)
+            keys = [jax.random.key_data(instance_keys(seed, range(1), use)[0]) for use in (POLICY, REPEAT)]
+            self._keys = jnp.stack(keys)
+            start = own.matrix if own is not None and self.kind.kind == "fixed" else self.kind.features
+            self._now = Now(policy.init(start, instance_keys(seed, range(1), INIT)[0]), own)
+        self._pending = Pending(self.kind.features, dtype, max_pending)
+
+    @property
+    def state(self) -> State:
+        """The state of the policy; `agent.state.theta_mle` is the estimate of a GLM policy."""
+        return self._now.state
+
+    @property
+    def decisions(self) -> int:
+        """How many have been made; also the id of the next one."""
+        return self._count
+
+    @property
+    def pending(self) -> list[int]:
+        """The decisions that wait for their rewards, by id."""
+        with self._lock:
+            return list(self._pending.slots)
+
+    @property
+    def arms(self) -> dict[Hashable, bool]:
+        """The agent's own arms by name, and whether each is on offer."""
+        own = self._now.arms
+        return {} if own is None else dict(zip(own.names, own.active.tolist(), strict=False))
+
+    # Deciding
+
+    def choose(self, given: Any = None, *, among: Among = None) -> Decision:
+        """Choose an arm: of those given, or of the agent's own; `among` names those that are eligible this time."""
+        if self.points is not None:
+            return self._choose_points(1 if given is None else given, among)[0]
+        now = self._now
+        menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
+        t = self._take(1)
+        with self._precision():
+            whole, exact = deciding.decision(self._rule)(self._keys, now.state, menu.arms, t, menu.offered)
+            arm, forced, converged, count = np.asarray(whole).tolist()
+            propensity, stderr = self._propensity(count, exact)
+        features = menu.rows[arm]
+        with self._lock:
+            self._pending.add((t,), arm, features)
+        chance = None if propensity is None else float(propensity)
+        error = None if stderr is None else float(stderr)
+        return Decision(t, menu.names[arm], chance, error, arm, features, bool(forced), bool(converged))
+
+    def choose_many(self, given: Any, *, among: Among = None) -> Decisions:
+        """Several decisions with the same state: for each table of arms or context, or so many where arms are fixed.
+
+        They are the decisions that as many calls of `choose` would make, and cost much less.
+        """
+        if self.points is not None:
+            return self._choose_points(given, among)
+        now = self._now
+        menus = self.kind.many(now.arms, given, among)  # type: ignore[arg-type]
+        first, found = self._take(menus.number), []
+        program = deciding.decisions(self._rule, self.kind.arms_differ)
+        with self._precision():
+            for start in range(0, menus.number, BATCH):
+                piece = np.arange(start, min(start + BATCH, menus.number))
+                # Decisions are padded like arms, with the last one again.
+                piece = np.pad(piece, (0, padded_size(len(piece)) - len(piece)), mode="edge")
+                arms, offered = menus.arms, menus.offered
+                if self.kind.arms_differ:
+                    arms, offered = arms[piece], None if offered is None else offered[piece]
+                found.append(program(self._keys, now.state, arms, first + piece, offered))
+            whole, exact = (
+                np.concatenate([np.asarray(each) for each in column]) for column in zip(*found, strict=True)
+            )
+        index, forced, converged, count = whole[: menus.number].T
+        propensity, stderr = self._propensity(count, exact[: menus.number])
+        names, features = menus.pick(index)
+        ids = range(first, first + menus.number)
+        with self._lock:
+            self._pending.add(ids, index, features)
+        return Decisions(ids, names, propensity, stderr, index, features, forced.astype(bool), converged.astype(bool))
+
+    def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
+        """P(arm) of every arm on offer if a decision were made now; makes none."""
+        if self.points is not None:
+            raise InvalidArgument("an infinite set has no list of propensities: see Decision.propensity")
+        if not self.draws and self.randomized and self.policy.probabilities is None:
+            raise InvalidArgument("draws=0: this agent was told not to estimate propensities")
+        now, draws = self._now, max(self._rule.draws, 1)
+        menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
+        rule = self._rule if self._rule.draws or self._rule.probabilities else deciding.Rule.of(self.policy, 1)
+        with self._precision():
+            found = deciding.repeated(rule)(self._keys, now.state, menu.arms, self._count, menu.offered)
+        places = list(range(len(menu.names))) if menu.offered is None else np.flatnonzero(menu.offered).tolist()
+        chances = np.asarray(found, float)[places] / (1 if rule.probabilities else draws)
+        exact = rule.probabilities is not None or not self.randomized
+        stderrs = np.zeros_like(chances) if exact else deciding.standard_error(chances, draws)
+        return Propensities([menu.names[i] for i in places], chances, np.asarray(stderrs))
+
+    # Learning
+
+    def learn(self, decision_id: int | Sequence[int], reward: float | Sequence[float]) -> None:
+        """Take in the reward of a decision, or those of several, in the order given.
+
+        Raises, and changes nothing at all, if one of the decisions is unknown or has had its reward, or if one of the
+        rewards is impossible or finds no room.
+        """
+        ids, single = as_ids(decision_id)
+        try:
+            rewards = np.asarray(reward, float)
+        except (TypeError, ValueError):
+            raise InvalidReward(f"reward {reward!r} is not a number") from None
+        if rewards.shape != (() if single else (len(ids),)):
+            raise InvalidShape(f"reward has shape {rewards.shape}: give one number for each of {len(ids)} decisions")
+        rewards = rewards.reshape(len(ids))
+        with self._learning:
+            now = self._now
+            with self._lock:
+                pulled = self._pending.find(ids, self._count)
+            with self._precision():
+                self._check_rewards(now.state, rewards)
+                state = learning.learn(self.policy.update, now.state, pulled, rewards.astype(self.dtype))
+            with self._lock:
+                self._now = now._replace(state=state)
+                self._pending.remove(ids)
+
+    # Arms that come and go
+
+    def add_arm(self, name: Hashable, features: Any) -> None:
+        """Put a new arm on offer; what is known about it is what the shared model says of its features."""
+        with self._learning, self._precision():
+            now, kind = self._now, self._kind_with_arms()
+            arms = kind.add(self._own_arms(), name, features)  # type: ignore[union-attr]
+            state = now.state
+            if kind.kind == "fixed" and self.policy.extend is not None:
+                state = self.policy.extend(state, arms.matrix)
+            with self._lock:
+                self._now = Now(state, arms)
+
+    def retire_arm(self, name: Hashable) -> None:
+        """Take an arm off offer.  Its rewards still count, also those that are yet to come."""
+        self._switch(name, False)
+
+    def return_arm(self, name: Hashable) -> None:
+        """Put a retired arm back on offer, with all that was learned about it."""
+        self._switch(name, True)
+
+    # State on disk
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a snapshot, atomically: a file that was there stays as it is until the new one is complete."""
+        with self._learning, self._lock:
+            now, count, (waiting, pulled) = self._now, self._count, self._pending.arrays()
+        described, arrays = snapshot.flatten(now.state)
+        saving.save(
+            saving.Saved(
+                policy=self.policy,
+                seed=self.seed,
+                dtype=self.dtype,
+                draws=self.draws,
+                max_pending=self._pending.limit,
+                features=self.kind.features,
+                kind=self.kind.kind if self.points is None else "set",
+                set=None if self.points is None else self.points.set,
+                encoder=self.kind.encoder,
+                arms=now.arms,
+                decisions=count,
+                dropped=self._pending.dropped,
+                waiting=waiting,
+                pulled=pulled,
+                described=described,
+                arrays=arrays,
+            ),
+            path,
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> "Agent":
+        """The agent of a snapshot; it makes the decisions that the saved one would have made.
+
+        `policy` is needed where its settings could not be saved: a network or an optimizer of your own.
+        """
+        saved = saving.load(path, policy)
+        arms: Any = saved.set
+        if saved.arms is not None:
+            in_context = dict(zip(saved.arms.names, saved.arms.attributes, strict=False))
+            arms = in_context if saved.kind == "context" else saved.arms.rows
+        agent = cls(
+            saved.policy,
+            arms=arms,
+            features=saved.features if arms is None else None,
+            encoder=None if saved.kind == "fixed" else saved.encoder,  # whose arms are encoded already
+            seed=saved.seed,
+            draws=saved.draws,
+            max_pending=saved.max_pending,
+            dtype=saved.dtype,
+        )
+        agent.kind = replace(agent.kind, encoder=saved.encoder)  # type: ignore[arg-type]
+        with agent._precision():
+            own = None if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
+            agent._now = Now(saved.state(agent.state, path), own)
+        agent._count, agent._pending.dropped = saved.decisions, saved.dropped
+        agent._pending.add(saved.waiting.tolist(), *saved.pulled)
+        return agent
+
+    # Within
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        return enable_x64(self.dtype == "float64")
+
+    def _take(self, count: int) -> int:
+        """The id of the next decision, of so many that are made now."""
+        with self._lock:
+            first = self._count
+            self._count += count
+        return first
+
+    def _choose_points(self, count: Any, among: Among) -> Decisions:
+        """Decisions in an infinite set."""
+        check_whole("given", count, 1)
+        if among is not None:
+            raise InvalidArgument("among is for arms with names: an infinite set has none")
+        assert self.points is not None
+        now, first = self._now, self._take(int(count))
+        ids = range(first, first + int(count))
+        with self._precision():
+            points, flags, counts = self.points.choose(self._keys, now.state, np.asarray(ids))
+        propensity, stderr = (None, None) if counts is None else self._propensity(counts, np.ones(len(ids)))
+        index = np.zeros(len(ids), np.int64)
+        with self._lock:
+            self._pending.add(ids, index, points)
+        return Decisions(ids, list(points), propensity, stderr, index, points, *flags)
+
+    def _propensity(self, count: Any, exact: Any) -> tuple[Any, Any]:
+        """The propensity and its standard error, from how often the arm came up or from a formula."""
+        if self._rule.probabilities is not None or not self.randomized:
+            return np.asarray(exact, float), np.zeros(np.shape(exact))
+        if not self._rule.draws:
+            return None, None
+        propensity = np.asarray(count, float) / (self._rule.draws + 1)
+        return propensity, deciding.standard_error(propensity, self._rule.draws)
+
+    def _randomized(self) -> bool:
+        """Whether decisions are random; a policy of which nothing is known may be."""
+        entry = policies().get(self.policy.recipe.name) if self.policy.recipe else None
+        return entry is None or entry.randomized != "no"
+
+    def _checked_draws(self, draws: int | None, stderr: float | None) -> int:
+        """M."""
+        if draws is not None and stderr is not None:
+            raise InvalidArgument(f"draws={draws} and stderr={stderr} say the same: give one of them")
+        if stderr is not None:
+            check_positive("stderr", stderr, ", for example 0.02")
+            draws = deciding.draws_for(stderr)
+        draws = DRAWS if draws is None else draws
+        check_whole("draws", draws, 0)
+        in_training = self.policy.recipe is not None and policies()[self.policy.recipe.name].randomized == "in training"
+        if draws and in_training and self.policy.redraw is None:
+            raise InvalidArgument(
+                "this policy draws its noise in training, so its propensities need that repeated: make it with "
+                "redraws=True, or the agent with draws=0 for no propensities"
+            )
+        return draws
+
+    def _check_rewards(self, state: State, rewards: np.ndarray) -> None:
+        """Raise unless the policy can learn from all of these rewards."""
+        if self.policy.check is None:
+            families.check_rewards(families.gaussian, rewards)
+        else:
+            self.policy.check(state, rewards)
+        if np.any(np.abs(rewards) > np.finfo(self.dtype).max):
+            raise InvalidReward(f"reward {np.max(np.abs(rewards)):g} is too large for {self.dtype}: rescale it")
+
+    def _kind_with_arms(self) -> Kind:
+        """The kind of arms, if the agent has its own."""
+        if self.points is not None or isinstance(self.kind, Changing):
+            raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
+        return self.kind
+
+    def _own_arms(self) -> Arms:
+        assert self._now.arms is not None
+        return self._now.arms
+
+    def _switch(self, name: Hashable, on: bool) -> None:
+        with self._learning:
+            self._kind_with_arms()
+            arms = self._own_arms().switched(name, on)
+            with self._lock:
+                self._now = self._now._replace(arms=arms)
+
+
+def enable_x64(on: bool) -> AbstractContextManager[Any]:
+    """JAX's switch for float64, for what runs inside; older versions have it elsewhere."""
+    home: Any = jax if hasattr(jax, "enable_x64") else jax.experimental
+    return home.enable_x64(on)

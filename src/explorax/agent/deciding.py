@@ -1,0 +1,144 @@
+"""One decision, compiled: which arm, and with what probability it was chosen.
+
+**Propensities.**  P(arm | state, arms) of a randomized policy has, with few exceptions, no formula: it is the
+probability that a random θ̃ likes the arm best.  So the decision is repeated M times with fresh randomness, and
+
+    p̂ = C / (M + 1),    C = how many of the M + 1 draws, the decision itself among them, gave the chosen arm.
+
+The decision and its repetitions are exchangeable: given how often each arm came up in all of them, the decision is each
+of them with equal chances.  Two things follow, for every M and not only in the limit:
+
+    calibration       P(the arm is a | p̂_a) = p̂_a
+    off-policy use    E[1{the arm is a} / p̂_a] = P(some draw gives a) = 1 − (1 − p_a)^{M+1},  which is 1 up to arms that
+                      are never seen: inverse-propensity estimates are unbiased although p̂ is an estimate
+
+and p̂ is at least 1/(M + 1).  Its standard error is about √(p(1 − p) / M), at most 1/(2√M).
+
+Exact instead where the policy has a formula (`Policy.probabilities`), and 1 where its decisions are not random.  A
+policy whose randomness is in its training (DeepFPL) repeats its last training (`Policy.redraw`).
+
+References: the identity for 1/p̂ is that of the inverse of a binomial plus one, Chao & Strawderman, 1972.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from explorax.policies.base import Action, Policy, State
+
+# Programs of a decision are small: handing their parts to several threads costs more than it saves.
+OPTIONS = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a compiled decision depends on."""
+
+    act: Callable[..., Action]
+    probabilities: Callable[..., Array] | None
+    redraw: Callable[[Array, State], State] | None
+    draws: int  # M; 0 where the propensity is not asked for, or known otherwise
+
+    @classmethod
+    def of(cls, policy: Policy, draws: int) -> "Rule":
+        """The rule of a policy whose propensities are estimated by that many draws."""
+        return cls(policy.act, policy.probabilities, policy.redraw, 0 if policy.probabilities else draws)
+
+    def decide(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> tuple[Array, Array]:
+        """[arm, forced, converged, C], and P(arm) where it has a formula; 1 otherwise.
+
+        `keys` holds one for decisions and one for their repetitions.
+        """
+        action = self.act(key_at(keys[0], t), state, arms, t, offered)
+        count, probability = jnp.ones((), int), jnp.ones((), arms.dtype)
+        if self.probabilities is not None:
+            probability = self.probabilities(state, arms, t, offered)[action.arm]
+        elif self.draws:
+            count = count + jnp.sum(self.drawn(keys[1], state, arms, t, offered) == action.arm)
+        whole = jnp.stack([jnp.asarray(each, int) for each in (action.arm, action.forced, action.converged, count)])
+        return whole, probability
+
+    def drawn(self, lots: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
+        """(M,) the arms of repeated decisions."""
+
+        def again(key: Array) -> Array:
+            redrawn = state if self.redraw is None else self.redraw(key, state)
+            return self.act(key, redrawn, arms, t, offered).arm
+
+        return jax.vmap(again)(jax.random.split(key_at(lots, t), self.draws))
+
+    def directions(self, keys: Array, state: State, units: Array, t: Array) -> tuple[Array, Array]:
+        """(M + 1, d) θ̃ of the decision and of its repetitions; and [forced, converged].
+
+        Where scores are linear in the features, those of the unit vectors are θ̃ itself.
+        """
+        action = self.act(key_at(keys[0], t), state, units, t)
+        flags = jnp.stack([action.forced, action.converged])
+        first = jnp.where(action.forced, units[action.arm], action.scores)
+        if not self.draws:
+            return first[None], flags
+        lots = jax.random.split(key_at(keys[1], t), self.draws)
+        others = jax.vmap(lambda key: self.act(key, state, units, t).scores)(lots)
+        return jnp.concatenate([first[None], jnp.where(action.forced, first, others)]), flags
+
+
+def key_at(key_data: Array, t: Array) -> Array:
+    """The key of decision t."""
+    return jax.random.fold_in(jax.random.wrap_key_data(key_data), t)
+
+
+def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
+    """The function compiled for small programs; with `in_axes` for a batch."""
+    if axes:
+        function = jax.vmap(function, **axes)
+    return jax.jit(function, compiler_options=OPTIONS if jax.default_backend() == "cpu" else None)
+
+
+@lru_cache(maxsize=256)
+def decision(rule: Rule) -> Callable[..., tuple[Array, Array]]:
+    """`rule.decide`, compiled."""
+    return compiled(rule.decide)
+
+
+@lru_cache(maxsize=256)
+def decisions(rule: Rule, arms_differ: bool) -> Callable[..., tuple[Array, Array]]:
+    """The same for a batch of decisions at t, t + 1, …, with the same arms on offer or with arms of their own."""
+    each = 0 if arms_differ else None
+    return compiled(rule.decide, in_axes=(None, None, each, 0, each))
+
+
+@lru_cache(maxsize=256)
+def repeated(rule: Rule) -> Callable[..., Array]:
+    """(K,) how often each arm comes up in M repetitions of a decision; where there is a formula, its probability."""
+
+    def of_arms(keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
+        if rule.probabilities is not None:
+            return rule.probabilities(state, arms, t, offered)
+        return jnp.bincount(rule.drawn(keys[1], state, arms, t, offered), length=arms.shape[0])
+
+    return compiled(of_arms)
+
+
+@lru_cache(maxsize=256)
+def directions(rule: Rule) -> Callable[..., tuple[Array, Array]]:
+    """`rule.directions` of several decisions, compiled."""
+    return compiled(rule.directions, in_axes=(None, None, None, 0))
+
+
+def standard_error(propensity: np.ndarray | float, draws: int) -> np.ndarray | float:
+    """Of p̂ = C/(M + 1): that of a frequency, with one success and one failure added so that it is never 0."""
+    count = draws + 1
+    smoothed = (propensity * count + 1) / (count + 2)
+    return np.sqrt(smoothed * (1 - smoothed) / count)
+
+
+def draws_for(stderr: float) -> int:
+    """Draws after which no propensity has a larger standard error."""
+    return math.ceil(0.25 / stderr**2)

@@ -1,0 +1,58 @@
+"""What an agent answers: a decision, or a batch of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+
+class Decision(NamedTuple):
+    """An arm to pull, and what to keep of it in a log."""
+
+    id: int  # to be given back with the reward: agent.learn(id, reward)
+    arm: Any  # its name; the row, where arms have no names; the point itself, in a set of arms
+    propensity: float | None  # P(arm | state, arms); None if it was not asked for, or the set has no points of mass
+    propensity_stderr: float | None  # 0 where the propensity is exact
+    row: int  # its place among the arms
+    features: np.ndarray  # (d,) what the agent will learn from
+    forced: bool  # by the exploration at the start
+    converged: bool  # whether the fit behind the decision did
+
+
+@dataclass(frozen=True)
+class Decisions(Sequence[Decision]):
+    """Decisions of one `choose_many`, column by column; an element is a `Decision`."""
+
+    ids: range
+    arms: Sequence[Any]
+    propensities: np.ndarray | None
+    propensity_stderrs: np.ndarray | None
+    rows: np.ndarray
+    features: np.ndarray  # (n, d)
+    forced: np.ndarray
+    converged: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, i: int) -> Decision: ...
+    @overload
+    def __getitem__(self, i: slice) -> "list[Decision]": ...
+    def __getitem__(self, i: int | slice) -> "Decision | list[Decision]":
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        return Decision(
+            self.ids[i],
+            self.arms[i],
+            None if self.propensities is None else float(self.propensities[i]),
+            None if self.propensity_stderrs is None else float(self.propensity_stderrs[i]),
+            int(self.rows[i]),
+            self.features[i],
+            bool(self.forced[i]),
+            bool(self.converged[i]),
+        )
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[i] for i in range(len(self)))

@@ -1,0 +1,556 @@
+"""Rows become the numbers that scikit-learn and pandas make of them, in any form; saved encoders are safe to load."""
+
+import datetime
+import decimal
+import enum
+import functools
+import io
+import itertools
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from explorax.agent import encoding
+from explorax.agent.encoding import Encoder
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.tables import MOST_VALUES
+
+TEXT, NUMBERS = ["device", "topic"], ["age", "price"]
+COLUMNS = ["device", "age", "member", "topic", "price"]
+FORMS = {
+    "dicts": lambda rows: rows,
+    "reordered": lambda rows: [dict(reversed(row.items())) for row in rows],
+    "tuple": tuple,
+    "pandas": pd.DataFrame,
+    "objects": lambda rows: pd.DataFrame(rows, dtype=object),
+    "categories": lambda rows: pd.DataFrame(rows).astype(dict.fromkeys(TEXT, "category")),
+    "nullable": lambda rows: pd.DataFrame(rows).convert_dtypes(),
+    "polars": pl.DataFrame,
+    "polars categories": lambda rows: pl.DataFrame(rows).with_columns(pl.col(TEXT).cast(pl.Categorical)),
+    "NumPy scalars": lambda rows: [{name: np.array(value)[()] for name, value in row.items()} for row in rows],
+}
+
+
+def draw(rows, seed):
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "device": str(rng.choice(["phone", "tablet", "desk", "tv"])),
+            "age": int(rng.integers(18, 90)),
+            "member": bool(rng.integers(2)),
+            "topic": str(rng.choice(["news", "sport", "art"])),
+            "price": float(rng.normal(5.0, 3.0)),
+        }
+        for _ in range(rows)
+    ]
+
+
+SAMPLE, ROWS = draw(60, 0), draw(9, 1)
+ROW = ROWS[0]
+
+
+def changed(**values):
+    """One row with other values; what is ... is left out."""
+    return {name: value for name, value in {**ROW, **values}.items() if value is not ...}
+
+
+@functools.cache
+def fitted(**options):
+    return Encoder.fit(SAMPLE, **options)
+
+
+def saved(settings, fitted):
+    """A saved encoder as anyone could write it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(encoding.SETTINGS, settings if isinstance(settings, str) else json.dumps(settings))
+        archive.writestr(encoding.FITTED, fitted)
+    return file.getvalue()
+
+
+# What the numbers are.
+
+
+@pytest.mark.parametrize("sample", FORMS)
+def test_equals_get_dummies(sample):
+    encoder = Encoder.fit(FORMS[sample](SAMPLE), scale=False, bias=False)
+    frame = pd.DataFrame(SAMPLE + ROWS)
+    order = [name for name in COLUMNS if name not in NUMBERS]
+    dummies = pd.get_dummies(frame[NUMBERS + order], columns=order, dtype=float)
+    if sample == "reordered":  # columns come in the order of the first row
+        assert encoder.columns == tuple(reversed(COLUMNS))
+        dummies = dummies[list(encoder.names)]
+    assert encoder.names == tuple(dummies.columns)
+    assert encoder.features == dummies.shape[1]
+    np.testing.assert_array_equal(encoder.transform(ROWS), dummies.to_numpy(float)[len(SAMPLE) :])
+
+
+def test_equals_scikit_learns_transform():
+    frame = pd.DataFrame(SAMPLE)
+    others = ["device", "member", "topic"]
+    theirs = make_column_transformer(
+        (StandardScaler(), NUMBERS),
+        (OneHotEncoder(handle_unknown="ignore"), others),
+        verbose_feature_names_out=False,
+        sparse_threshold=0.0,
+    ).fit(frame)
+    rows = [*ROWS, changed(device="watch", age=1000)]
+    encoder = fitted()
+    assert encoder.columns == tuple(COLUMNS)
+    assert encoder.names == ("bias", *theirs.get_feature_names_out())
+    expected = theirs.transform(pd.DataFrame(rows))
+    encoded = encoder.transform(rows)
+    assert encoded.dtype == np.float64
+    np.testing.assert_array_equal(encoded[:, 0], 1.0)
+    np.testing.assert_array_equal(encoded[:, 1:], expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("options", [{}, {"interactions": True}], ids=["plain", "products"])
+def test_rows_of_all_forms_alike(form, options):
+    encoder = fitted(**options)
+    np.testing.assert_array_equal(encoder.transform(FORMS[form](ROWS)), encoder.transform(ROWS))
+    if form != "reordered":
+        again = Encoder.fit(FORMS[form](SAMPLE), **options)
+        assert (again.columns, again.names) == (encoder.columns, encoder.names)
+        np.testing.assert_array_equal(again.transform(ROWS), encoder.transform(ROWS))
+
+
+def test_numbers_of_the_sample_have_mean_0_and_variance_1_and_constants_are_0():
+    sample = [{"x": x, "same": 7.3} for x in (1.0, 2.0, 6.0)]
+    encoded = Encoder.fit(sample, bias=False).transform(sample)
+    np.testing.assert_allclose(encoded[:, 0].mean(), 0.0, atol=1e-15)
+    np.testing.assert_allclose(encoded[:, 0].var(), 1.0)
+    np.testing.assert_array_equal(encoded[:, 1], 0.0)
+
+
+def test_unknown_values_are_zeros_and_so_are_their_products():
+    encoder = fitted(interactions=True)
+    known, unknown = encoder.transform(ROW)[0], encoder.transform(changed(device="watch"))[0]
+    about = np.array([name.split(":")[0].startswith("device_") for name in encoder.names])
+    assert about.sum() == 4 * (1 + 1 + 2 + 3 + 1)  # itself, and with age, member, topic and price
+    assert np.any(known[about] != 0)
+    np.testing.assert_array_equal(unknown[about], 0.0)
+    np.testing.assert_array_equal(unknown[~about], known[~about])
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    "interactions", [[("device", "topic")], [("price", "topic"), ("age", "price")], (["member", "age"],), True, []]
+)
+def test_products_are_those_of_the_columns_features(interactions, bias):
+    encoder, plain = Encoder.fit(SAMPLE, interactions=interactions, bias=bias), fitted(bias=bias)
+    base = dict(zip(plain.names, plain.transform(ROWS).T, strict=True))
+    features = {
+        column: [name for name in plain.names if name == column or name.startswith(column + "_")] for column in COLUMNS
+    }
+    pairs = list(itertools.combinations(COLUMNS, 2)) if interactions is True else interactions
+    expected = {f"{a}:{b}": base[a] * base[b] for one, two in pairs for a in features[one] for b in features[two]}
+    assert encoder.names == (*plain.names, *expected)
+    np.testing.assert_array_equal(encoder.transform(ROWS), np.array([*base.values(), *expected.values()]).T)
+
+
+def test_the_product_of_two_text_columns_is_the_joint_one_hot():
+    encoder = fitted(interactions=(("device", "topic"),), bias=False)
+    joint = [f"device_{row['device']}:topic_{row['topic']}" for row in ROWS]
+    places = [i for i, name in enumerate(encoder.names) if ":" in name]
+    assert len(places) == 4 * 3
+    found = [encoder.names[places[i]] for i in encoder.transform(ROWS)[:, places].argmax(axis=1)]
+    assert found == joint
+    np.testing.assert_array_equal(encoder.transform(ROWS)[:, places].sum(axis=1), 1.0)
+
+
+class Color(str, enum.Enum):  # noqa: UP042, what str() makes of it is not its value
+    RED = "red"
+
+
+def test_values_that_are_as_good_as_text_or_numbers():
+    sample = [{"color": Color.RED, "x": decimal.Decimal("1.5")}, {"color": "blue", "x": np.float32(2.5)}]
+    rows = [{"color": "red", "x": 1}, {"color": Color.RED, "x": np.int8(1)}]
+    encoder = Encoder.fit(sample, scale=False, bias=False)
+    for each in (encoder, Encoder.loads(encoder.dumps())):
+        assert each.names == ("x", "color_blue", "color_red")
+        np.testing.assert_array_equal(each.transform(rows), [[1, 0, 1], [1, 0, 1]])
+
+
+def test_values_of_text_are_told_apart_exactly():
+    values = ["a", "a\0", "A", " a", "", "é", "e\u0301", "1", "nan", "None"]
+    encoder = Encoder.loads(Encoder.fit([{"x": value} for value in values], bias=False).dumps())
+    encoded = encoder.transform([{"x": value} for value in values])
+    np.testing.assert_array_equal(encoded[np.argsort(values)], np.eye(len(values)))
+
+
+VALUES = st.fixed_dictionaries(
+    {
+        "device": st.sampled_from(["phone", "tablet", "desk", "tv", "watch", ""]),
+        "age": st.integers(-(10**6), 10**6),
+        "member": st.booleans(),
+        "topic": st.text(max_size=3),
+        "price": st.floats(-1e100, 1e100),
+    }
+)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=6), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_a_row_alone_is_encoded_as_in_a_batch(rows, interactions):
+    encoder = fitted(interactions=interactions)
+    batch = encoder.transform(rows)
+    assert batch.shape == (len(rows), encoder.features)
+    for row, expected in zip(rows, batch, strict=True):
+        np.testing.assert_array_equal(encoder.transform(row), expected[None])
+
+
+def test_large_numbers_that_can_be_scaled_are():
+    sample = [{"x": 1e150}, {"x": -1e150}]
+    np.testing.assert_array_equal(Encoder.fit(sample, bias=False).transform(sample), [[1.0], [-1.0]])
+
+
+# Transformers of one's own.
+
+
+def array(rows, names):
+    return np.array([[row[name] for name in names] for row in rows], float if names == NUMBERS else object)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_transformer_fitted_with_names(form):
+    pipeline = make_pipeline(
+        make_column_transformer((StandardScaler(), NUMBERS), (OneHotEncoder(), ["member", "topic"]), remainder="drop"),
+        PCA(3, svd_solver="full"),
+    ).fit(pd.DataFrame(SAMPLE))
+    encoder = Encoder.of(pipeline, COLUMNS)
+    assert encoder.names == ("pca0", "pca1", "pca2")
+    expected = pipeline.transform(pd.DataFrame(ROWS))
+    np.testing.assert_allclose(encoder.transform(FORMS[form](ROWS)), expected, rtol=1e-12)
+    np.testing.assert_allclose(Encoder.loads(encoder.dumps()).transform(ROWS), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("names", [NUMBERS, TEXT, ["member"], COLUMNS], ids=lambda names: "-".join(names))
+def test_a_transformer_fitted_without_names(names):
+    transformer = OneHotEncoder(handle_unknown="ignore").fit(array(SAMPLE, names))  # its output is sparse
+    encoder = Encoder.of(transformer, names)
+    rows = [{name: row[name] for name in names} for row in SAMPLE]
+    assert encoder.names == tuple(transformer.get_feature_names_out(names))
+    expected = transformer.transform(array(SAMPLE, names)).toarray()
+    assert np.all(expected.sum(axis=1) == len(names))
+    np.testing.assert_array_equal(encoder.transform(rows), expected)
+    np.testing.assert_array_equal(encoder.transform(pl.DataFrame(rows)), expected)
+    np.testing.assert_array_equal(Encoder.loads(encoder.dumps()).transform(rows), expected)
+
+
+def test_a_transformer_gets_floats_where_all_are_numbers():
+    encoder = Encoder.of(FunctionTransformer(np.log1p, feature_names_out="one-to-one"), ["x", "y"])
+    expected = [[np.log(4.0), np.log(1.5)]]  # NumPy has no logarithm of objects
+    for each in (encoder, Encoder.loads(encoder.dumps())):
+        np.testing.assert_allclose(each.transform({"x": 3, "y": decimal.Decimal("0.5")}), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_transformer_may_fill_in_what_is_missing_or_not(named):
+    rows = [{"age": 30, "price": np.nan}, {"age": np.nan, "price": 2.0}]
+    sample = pd.DataFrame(SAMPLE)[NUMBERS].astype(float)
+    sample = sample if named else sample.to_numpy()
+    fills = Encoder.of(SimpleImputer(strategy="constant", fill_value=-1.0).fit(sample), NUMBERS)
+    np.testing.assert_array_equal(fills.transform(rows), [[30.0, -1.0], [-1.0, 2.0]])
+    leaves = Encoder.of(StandardScaler().fit(sample), NUMBERS)
+    for missing in (np.nan, None):
+        with pytest.raises(InvalidFeatures, match=r"row 0 of rows: feature 'price' is missing \(nan\)"):
+            leaves.transform({"age": 30, "price": missing})
+
+
+class Ones(BaseEstimator):
+    """A transformer that is not of scikit-learn's making."""
+
+    def __init__(self, width=1):
+        self.width = width
+
+    def fit(self, rows):
+        self.fitted_ = True
+        return self
+
+    def transform(self, rows):
+        return np.ones((len(rows), self.width))
+
+    def get_feature_names_out(self, names):
+        return ["one"]
+
+
+def test_a_transformer_of_ones_own_works_but_is_not_saved():
+    encoder = Encoder.of(Ones().fit(None), ["x"])
+    np.testing.assert_array_equal(encoder.transform([{"x": 1}, {"x": 2}]), [[1.0], [1.0]])
+    with pytest.raises(InvalidArgument, match=r"could not be loaded again .* does not trust .*Ones"):
+        encoder.dumps()
+
+
+@pytest.mark.parametrize(
+    ("transformer", "columns", "error", "words"),
+    [
+        (StandardScaler(), NUMBERS, InvalidArgument, r"transformer=StandardScaler\(\) is not fitted: call its fit"),
+        (make_pipeline(StandardScaler()), NUMBERS, InvalidArgument, "is not fitted"),
+        (Ones(), ["x"], InvalidArgument, "is not fitted"),
+        (StandardScaler, NUMBERS, InvalidArgument, "is none: give a fitted one"),
+        (LogisticRegression(), NUMBERS, InvalidArgument, "is none: give a fitted one"),
+        (StandardScaler().fit(np.eye(2)).transform, NUMBERS, InvalidArgument, "is none: give a fitted one"),
+        (FunctionTransformer(np.log1p), ["x"], InvalidArgument, "cannot name its features"),
+        (StandardScaler().fit(np.eye(3)), NUMBERS, InvalidShape, "fitted with 3 columns, give as many"),
+        (StandardScaler().fit(np.eye(1)), [], InvalidShape, "no columns"),
+        (StandardScaler().fit(np.eye(2)), ["x", "x"], InvalidArgument, "a name of its own"),
+        (StandardScaler().fit(np.eye(2)), ["x", 1], InvalidArgument, "which is text"),
+        (
+            StandardScaler().fit(pd.DataFrame({"a": [1.0], "b": [2.0]})),
+            ["b", "a"],
+            InvalidArgument,
+            r"give \('a', 'b'\)",
+        ),
+    ],
+    ids=str,
+)
+def test_transformers_that_cannot_be_used(transformer, columns, error, words):
+    with pytest.raises(error, match=words):
+        Encoder.of(transformer, columns)
+
+
+def test_rows_that_a_transformer_cannot_use():
+    scaler = Encoder.of(StandardScaler().fit(np.eye(2)), ["x", "y"])
+    for value in ("old", [1.0], 10**400):
+        with pytest.raises(InvalidFeatures, match="rows are refused by the transformer: "):
+            scaler.transform({"x": value, "y": 1.0})
+    with pytest.raises(InvalidShape, match=r"shape \(1, 2\) where \(1, 1\) is needed"):
+        Encoder.of(Ones(2).fit(None), ["x"]).transform({"x": 1})
+
+
+# Saved and loaded.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"interactions": True},
+        {"interactions": (("device", "topic"),), "bias": False},
+        {"scale": False},
+        {"only": NUMBERS},
+        {"only": NUMBERS, "scale": False},
+        {"only": TEXT},
+    ],
+    ids=str,
+)
+def test_a_loaded_encoder_is_the_same(options):
+    names = options.get("only", COLUMNS)
+    sample, rows = ([{name: row[name] for name in names} for row in part] for part in (SAMPLE, ROWS))
+    encoder = Encoder.fit(sample, **{name: value for name, value in options.items() if name != "only"})
+    data = encoder.dumps()
+    assert isinstance(data, bytes)
+    again = Encoder.loads(data)
+    assert (again.columns, again.names, again.features) == (encoder.columns, encoder.names, encoder.features)
+    np.testing.assert_array_equal(again.transform(rows), encoder.transform(rows))
+    np.testing.assert_array_equal(Encoder.loads(again.dumps()).transform(rows), encoder.transform(rows))
+
+
+class Malicious:
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_untrusted_types_are_named_and_nothing_runs(tmp_path):
+    evil = FunctionTransformer(os.mkdir, feature_names_out="one-to-one")
+    blob = saved({"format": encoding.FORMAT, "columns": ["x"]}, skops.io.dumps(evil))
+    with pytest.raises(InvalidArgument, match=r"data are not loaded: skops does not trust \w+\.mkdir"):
+        Encoder.loads(blob)
+    thing = Malicious()
+    thing.path = str(tmp_path / "made")
+    for content in (thing, {"numbers": thing, "values": None}):
+        blob = saved({"format": encoding.FORMAT, "kinds": {}, "pairs": [], "bias": True}, skops.io.dumps(content))
+        with pytest.raises(InvalidArgument, match=r"does not trust .*Malicious"):
+            Encoder.loads(blob)
+    with pytest.raises(InvalidArgument, match=r"could not be loaded again .* \w+\.mkdir"):
+        Encoder.of(evil, ["x"]).dumps()
+    for data in (pickle.dumps(thing), saved({"format": encoding.FORMAT, "columns": ["x"]}, pickle.dumps(thing))):
+        with pytest.raises(InvalidArgument, match=r"are no saved encoder: give what Encoder\.dumps returned"):
+            Encoder.loads(data)
+    assert not (tmp_path / "made").exists()
+
+
+STOCK = {"format": encoding.FORMAT, "kinds": {"x": "number"}, "pairs": [], "bias": True}
+NOTHING = skops.io.dumps({"numbers": None, "values": None})
+
+
+def test_what_is_written_by_hand_is_loaded_if_it_is_right():
+    np.testing.assert_array_equal(Encoder.loads(saved(STOCK, NOTHING)).transform({"x": 3}), [[1.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"PK\x05\x06" + bytes(18),  # a zip file without files
+        NOTHING,
+        None,
+        "text",
+        pickle.dumps({"x": 1}),
+        saved("{", NOTHING),
+        saved("[]", NOTHING),
+        saved("{}", NOTHING),
+        saved({**STOCK, "more": 1}, NOTHING),
+        saved({**STOCK, "pairs": [["x", "y"]]}, NOTHING),
+        saved({**STOCK, "kinds": {"x": "text"}}, NOTHING),
+        saved(STOCK, b"{}"),
+        saved(STOCK, skops.io.dumps([])),
+        saved(STOCK, skops.io.dumps({"numbers": PCA(), "values": None})),
+    ],
+)
+def test_data_that_are_no_encoder(data):
+    with pytest.raises(InvalidArgument, match=r"^data=.* are no saved encoder: give what Encoder.dumps returned"):
+        Encoder.loads(data)
+
+
+def test_damaged_and_foreign_data():
+    data = fitted().dumps()
+    for broken in (data[:-30], data[:200] + bytes([data[200] ^ 1]) + data[201:]):
+        with pytest.raises(InvalidArgument, match="are no saved encoder"):
+            Encoder.loads(broken)
+    with pytest.raises(InvalidArgument, match="another version of explorax"):
+        Encoder.loads(saved({**STOCK, "format": encoding.FORMAT + 1}, NOTHING))
+    with pytest.raises(InvalidArgument, match="is not fitted"):
+        Encoder.loads(saved({"format": encoding.FORMAT, "columns": ["x"]}, skops.io.dumps(StandardScaler())))
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "words"),
+    [
+        (changed(age=...), InvalidFeatures, "row 0 of rows has no column 'age': a row needs device, age, member"),
+        ([ROW, changed(age=...)], InvalidFeatures, "row 1 of rows has no column 'age'"),
+        (changed(agee=3), UnknownName, "unknown column of row 0 of rows 'agee': did you mean 'age'"),
+        (changed(topic=..., topik="art"), UnknownName, "'topik': did you mean 'topic'"),
+        (pd.DataFrame([changed(topic=..., topik="art")]), UnknownName, "column of rows 'topik': did you mean 'topic'"),
+        (pl.DataFrame([changed(price=...)]), InvalidFeatures, "rows has no column 'price'"),
+        (pd.DataFrame(ROWS).rename(columns={"age": 7}), UnknownName, "column of rows 7"),
+        (pd.concat([pd.DataFrame([ROW]), pd.DataFrame([ROW])], axis=1), InvalidArgument, "a name of its own"),
+        (changed(device=None), InvalidFeatures, r"row 0 of rows: column 'device' is missing \(None\): fill it in"),
+        ([ROW, changed(device=float("nan"))], InvalidFeatures, r"row 1 of rows: column 'device' is missing \(nan\)"),
+        (changed(member=None), InvalidFeatures, r"'member' is missing \(None\)"),
+        (changed(age=None), InvalidFeatures, r"'age' is missing \(None\)"),
+        (changed(age=float("nan")), InvalidFeatures, r"row 0 of rows: column 'age' is missing \(nan\)"),
+        (changed(age=pd.NA), InvalidFeatures, r"'age' is missing \(<NA>\)"),
+        (changed(age=pd.NaT), InvalidFeatures, r"'age' is missing \(NaT\)"),
+        (pd.DataFrame([ROW, changed(device=None)]), InvalidFeatures, "row 1 of rows: column 'device' is missing"),
+        (pd.DataFrame([ROW, changed(price=None)]), InvalidFeatures, "row 1 of rows: column 'price' is missing"),
+        (pl.DataFrame([ROW, changed(device=None)]), InvalidFeatures, "row 1 of rows: column 'device' is missing"),
+        (pl.DataFrame([ROW, changed(price=None)]), InvalidFeatures, "row 1 of rows: column 'price' is missing"),
+        ([ROW, changed(price=np.inf)], InvalidFeatures, "row 1 of rows: column 'price' is inf: give a finite number"),
+        (changed(age="old"), InvalidFeatures, "column 'age' is 'old': give a number"),
+        (changed(age="30"), InvalidFeatures, "column 'age' is '30': give a number"),
+        (changed(age=True), InvalidFeatures, "column 'age' is True: give a number"),
+        (changed(age=1j), InvalidFeatures, "column 'age' is 1j: give a number"),
+        (changed(age=[1, 2]), InvalidFeatures, r"column 'age' is \[1, 2\]: give a number"),
+        (changed(age=10**400), InvalidFeatures, "age, price of rows do not fit into float64"),
+        (changed(device=3), InvalidFeatures, "column 'device' is 3: give text"),
+        (changed(member=1), InvalidFeatures, "column 'member' is 1: give True or False"),
+        (changed(member="True"), InvalidFeatures, "column 'member' is 'True': give True or False"),
+        ([], InvalidShape, "rows has no rows: give at least one"),
+        (pd.DataFrame(ROWS)[:0], InvalidShape, "rows has no rows"),
+        (pl.DataFrame(ROWS)[:0], InvalidShape, "rows has no rows"),
+        (None, InvalidArgument, "rows of type NoneType cannot be read: give a DataFrame"),
+        ("phone", InvalidArgument, "rows of type str"),
+        (np.eye(5), InvalidArgument, "rows of type ndarray"),
+        ([ROW, ["phone"]], InvalidArgument, "rows of type list cannot be read"),
+        (pd.DataFrame(ROWS)["age"], InvalidArgument, "rows of type Series"),
+        (pl.DataFrame(ROWS).lazy(), InvalidArgument, "rows of type LazyFrame"),
+    ],
+)
+def test_rows_that_cannot_be_encoded(rows, error, words):
+    encoder = fitted()
+    with pytest.raises(error, match=words):
+        encoder.transform(rows)
+
+
+def test_products_that_overflow_are_refused():
+    with pytest.raises(InvalidFeatures, match="row 1 of rows: feature 'age:price' is inf"):
+        fitted(interactions=True).transform([ROW, changed(age=1e200, price=1e200)])
+    sample = [{"x": 1e307}, {"x": 1.1e307}]
+    with pytest.raises(InvalidFeatures, match="x: too large to be standardized"):
+        Encoder.fit(sample)
+    np.testing.assert_array_equal(Encoder.fit(sample, scale=False, bias=False).transform(sample), [[1e307], [1.1e307]])
+
+
+@pytest.mark.parametrize(
+    ("sample", "error", "words"),
+    [
+        ([], InvalidShape, "sample has no rows"),
+        (pd.DataFrame(SAMPLE)[:0], InvalidShape, "sample has no rows"),
+        ([{}], InvalidShape, "row 0 of sample has no columns"),
+        (pd.DataFrame(index=[0, 1]), InvalidShape, "sample has no columns"),
+        (pl.DataFrame(), InvalidShape, "sample has no columns"),
+        (pd.DataFrame([[1, 2]]), InvalidArgument, r"sample has the columns \[0, 1\]: give each a name .* text"),
+        (pd.DataFrame([[1, 2]], columns=["x", "x"]), InvalidArgument, "a name of its own"),
+        (3, InvalidArgument, "sample of type int"),
+        ([{"x": 1}, {"y": 1}], UnknownName, "unknown column of row 1 of sample 'y'"),
+        ([{"x": 1, "y": 1}, {"y": 1}], InvalidFeatures, "row 1 of sample has no column 'x'"),
+        ([{"x": 1}, {"x": "a"}], InvalidFeatures, "row 1 of sample: column 'x' is 'a': give a number"),
+        ([{"x": "a"}, {"x": 1}], InvalidFeatures, "row 1 of sample: column 'x' is 1: give text"),
+        ([{"x": True}, {"x": 1}], InvalidFeatures, "row 1 of sample: column 'x' is 1: give True or False"),
+        ([{"x": None}, {"x": 1}], InvalidFeatures, "row 0 of sample: column 'x' is missing"),
+        ([{"x": 1}, {"x": None}], InvalidFeatures, "row 1 of sample: column 'x' is missing"),
+        ([{"x": float("nan")}, {"x": 1}], InvalidFeatures, "row 0 of sample: column 'x' is missing"),
+        ([{"x": 1}, {"x": np.inf}], InvalidFeatures, "row 1 of sample: column 'x' is inf"),
+        ([{"x": datetime.date(2024, 1, 1)}], InvalidFeatures, r"column 'x' is datetime.date\(2024, 1, 1\): give text"),
+        (pl.DataFrame({"x": [[1], [2]]}), InvalidFeatures, r"column 'x' is \[1\]: give text"),
+        (pd.DataFrame({"x": pd.Categorical([1, 2])}), InvalidFeatures, "categories that are numbers: make them text"),
+        (
+            [{"x": str(i)} for i in range(MOST_VALUES + 1)],
+            InvalidFeatures,
+            "column 'x' of sample has 1001 different values, more than 1000: leave it out if it is an identifier",
+        ),
+    ],
+)
+def test_samples_that_cannot_be_fitted(sample, error, words):
+    with pytest.raises(error, match=words):
+        Encoder.fit(sample)
+
+
+def test_as_many_values_as_allowed_are():
+    sample = [{"x": str(i)} for i in range(MOST_VALUES)]
+    encoder = Encoder.loads(Encoder.fit(sample, bias=False).dumps())
+    assert encoder.features == MOST_VALUES
+    np.testing.assert_array_equal(encoder.transform(sample).sum(axis=0), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("interactions", "error", "words"),
+    [
+        ([("device", "topik")], UnknownName, "unknown column of interactions 'topik': did you mean 'topic'"),
+        (
+            ("device", "topic"),
+            InvalidArgument,
+            r"interactions=\('device', 'topic'\): give True, False or a list of pairs",
+        ),
+        ("device", InvalidArgument, "interactions='device'"),
+        (None, InvalidArgument, "interactions=None"),
+        ([("device",)], InvalidArgument, "list of pairs"),
+        ([("age", "age")], InvalidArgument, r"interactions has \('age', 'age'\): give two different columns"),
+        ([("age", "price"), ("price", "age")], InvalidArgument, r"has \('price', 'age'\): .* each pair once"),
+    ],
+)
+def test_interactions_that_make_no_sense(interactions, error, words):
+    with pytest.raises(error, match=words):
+        Encoder.fit(SAMPLE, interactions=interactions)
