@@ -139,7 +139,9 @@ class Agent:
     def choose(self, given: Any = None, *, among: Among = None) -> Decision:
         """Choose an arm: of those given, or of the agent's own; `among` names those that are eligible this time."""
         if self.points is not None:
-            return self._choose_points(1 if given is None else given, among)[0]
+            if given is not None:
+                raise InvalidArgument("this agent has a set of arms of its own: choose() without arms")
+            return self._choose_points(1, among)[0]
         now = self._now
         menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
         t = self._take(1)

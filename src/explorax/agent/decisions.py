@@ -19,6 +19,15 @@ class Decision(NamedTuple):
     forced: bool  # by the exploration at the start
     converged: bool  # whether the fit behind the decision did
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decision) and all(map(np.array_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
 
 @dataclass(frozen=True)
 class Decisions(Sequence[Decision]):

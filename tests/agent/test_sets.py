@@ -1,0 +1,466 @@
+"""Maximizers over infinite sets of arms, against other ways to find them: sampling, SciPy, all vertices."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from explorax import errors
+from explorax.agent import sets
+
+CENTER = np.array([0.5, -2.0, 1.0])
+SHAPE = np.array([[2.0, 0.9, 0.1], [0.9, 1.0, -0.3], [0.1, -0.3, 0.5]])
+LOW, HIGH = np.array([-1.0, 0.1, 2.0]), np.array([0.5, 0.3, 2.0])
+PYRAMID = np.array([[1.0, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1], [0, 0, -1]]), np.array([1.0, 1, 1, 1, 0])
+SEEDS = st.integers(0, 2**32 - 1)
+MODEST = settings(max_examples=30, deadline=None, database=None, derandomize=True)
+
+
+def as_halfspaces(low, high):
+    unit = np.eye(len(low))
+    return np.vstack([unit, -unit]), np.concatenate([high, -np.asarray(low)])
+
+
+def simplex(features):
+    """All x ≥ 0 that sum to 1: flat, and no coordinate is constant."""
+    total = np.ones((1, features))
+    return np.vstack([-np.eye(features), total, -total]), np.concatenate([np.zeros(features), [1.0, -1.0]])
+
+
+def cut_box(rng, features, cuts):
+    """A random box off the origin with some corners cut off by random half-spaces; its middle is always inside."""
+    middle, half = rng.normal(size=features), rng.uniform(0.5, 2.0, features)
+    A, b = as_halfspaces(middle - half, middle + half)
+    normals = rng.normal(size=(cuts, features))
+    depth = rng.uniform(0.2, 1.0, cuts) * (np.abs(normals) @ half)
+    return np.vstack([A, normals]), np.concatenate([b, normals @ middle + depth])
+
+
+def all_vertices(A, b):
+    """Every point where d constraints are equalities and none is violated."""
+    found = []
+    for chosen in itertools.combinations(range(len(A)), A.shape[1]):
+        rows = A[list(chosen)]
+        if np.linalg.cond(rows) < 1e12:
+            point = np.linalg.solve(rows, b[list(chosen)])
+            if np.all(A @ point <= b + 1e-9):
+                found.append(point)
+    return np.array(found)
+
+
+ARM_SETS = {
+    "ball": sets.ball(CENTER, 0.7),
+    "ellipsoid": sets.ellipsoid(CENTER, SHAPE),
+    "box": sets.box(LOW, HIGH),
+    "polytope": sets.polytope(*cut_box(np.random.default_rng(5), 3, 6)),
+    "pyramid": sets.polytope(*PYRAMID),  # four constraints meet in its tip
+    "simplex": sets.polytope(*simplex(3)),
+}
+every_set = pytest.mark.parametrize("arms", ARM_SETS.values(), ids=ARM_SETS)
+DIRECTIONS = np.random.default_rng(1).normal(size=(200, 3))
+
+
+def sample(arms, rng, count):
+    """Points that fill the set, drawn without its maximizer: uniform in a ball or box, mixtures of vertices."""
+    if arms.kind in ("ball", "ellipsoid"):
+        points = rng.normal(size=(count, 3))
+        points *= rng.random((count, 1)) ** (1 / 3) / np.linalg.norm(points, axis=1, keepdims=True)
+        parameters = arms.parameters
+        root = parameters["radius"] * np.eye(3) if arms.kind == "ball" else np.linalg.cholesky(parameters["shape"])
+        return parameters["center"] + points @ root.T
+    if arms.kind == "box":
+        return rng.uniform(arms.parameters["low"], arms.parameters["high"], (count, 3))
+    vertices = all_vertices(arms.parameters["A"], arms.parameters["b"])
+    return rng.dirichlet(np.full(len(vertices), 0.3), count) @ vertices
+
+
+@every_set
+def test_maximizers_are_in_the_set_and_no_other_point_is_better(arms):
+    best = arms.maximize(DIRECTIONS)
+    assert best.shape == DIRECTIONS.shape
+    assert all(arms.contains(x) for x in best)
+    points = sample(arms, np.random.default_rng(0), 2000)
+    assert all(arms.contains(x) for x in points)
+    values = np.sum(best * DIRECTIONS, axis=1)
+    assert np.all(points @ DIRECTIONS.T <= values + 1e-12 * np.abs(values).max())
+
+
+@every_set
+def test_a_step_beyond_the_maximizer_leaves_the_set(arms):
+    best = arms.maximize(DIRECTIONS)
+    beyond = best + 1e-6 * DIRECTIONS / np.linalg.norm(DIRECTIONS, axis=1, keepdims=True)
+    assert not any(arms.contains(x) for x in beyond)
+
+
+@every_set
+def test_only_the_direction_matters(arms):
+    best = arms.maximize(DIRECTIONS)
+    for length in (2.0**-1000, 0.5, 2.0**1000):
+        assert_array_equal(arms.maximize(length * DIRECTIONS), best)
+    for length in (1e-300, 1e-7, 3.0, 1e300):
+        assert_allclose(arms.maximize(length * DIRECTIONS), best, rtol=1e-14, atol=1e-14)
+    extreme = np.array([[1e308, -1e308, 1e308], [5e-324, -5e-324, 5e-324]])
+    assert_array_equal(*arms.maximize(extreme))
+
+
+@every_set
+def test_rows_are_answered_one_by_one_and_again_the_same(arms):
+    best = arms.maximize(DIRECTIONS)
+    assert_array_equal(arms.maximize(DIRECTIONS), best)
+    assert_array_equal(arms.maximize(DIRECTIONS[::-1])[::-1], best)
+    alone = np.concatenate([arms.maximize(direction[None]) for direction in DIRECTIONS[:40]])
+    assert_allclose(alone, best[:40], rtol=1e-15, atol=0 if arms.countable else 1e-15)
+    if arms.countable:
+        assert_array_equal(alone, best[:40])
+
+
+@every_set
+def test_no_direction_gives_a_point_of_the_set(arms):
+    (point,) = arms.maximize(np.zeros((1, 3)))
+    assert arms.contains(point)
+    center = {"ball": CENTER, "ellipsoid": CENTER, "box": (LOW + HIGH) / 2}
+    if arms.kind in center:
+        assert_array_equal(point, center[arms.kind])
+
+
+@every_set
+def test_a_set_made_again_gives_the_same_bits(arms):
+    assert all(value.dtype == np.float64 for value in arms.parameters.values())
+    again = sets.make(arms.kind, {name: value.copy() for name, value in arms.parameters.items()})
+    assert (again.kind, again.features, again.countable) == (arms.kind, 3, arms.kind in ("box", "polytope"))
+    for name, value in arms.parameters.items():
+        assert_array_equal(again.parameters[name], value)
+    assert_array_equal(again.maximize(DIRECTIONS), arms.maximize(DIRECTIONS))
+
+
+def test_parameters_are_copies_that_cannot_change():
+    low = LOW.copy()
+    arms = sets.box(low, HIGH)
+    low[0] = -100.0
+    assert_array_equal(arms.parameters["low"], LOW)
+    for kept in ARM_SETS.values():
+        assert not any(value.flags.writeable for value in kept.parameters.values())
+
+
+def test_ball_in_closed_form():
+    norms = np.linalg.norm(DIRECTIONS, axis=1, keepdims=True)
+    assert_allclose(ARM_SETS["ball"].maximize(DIRECTIONS), CENTER + 0.7 * DIRECTIONS / norms, rtol=1e-14)
+
+
+def test_ellipsoid_in_closed_form():
+    lengths = np.sqrt(np.sum(DIRECTIONS @ SHAPE * DIRECTIONS, axis=1, keepdims=True))
+    best = CENTER + DIRECTIONS @ SHAPE / lengths
+    assert_allclose(ARM_SETS["ellipsoid"].maximize(DIRECTIONS), best, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS[:3])
+def test_ellipsoid_against_a_general_optimizer(direction):
+    inverse = np.linalg.inv(SHAPE)
+    inside = {"type": "ineq", "fun": lambda x: 1 - (x - CENTER) @ inverse @ (x - CENTER)}
+    found = scipy.optimize.minimize(
+        lambda x: -x @ direction, CENTER, method="SLSQP", constraints=[inside], options={"ftol": 1e-14}
+    )
+    assert_allclose(ARM_SETS["ellipsoid"].maximize(direction[None])[0], found.x, rtol=1e-5, atol=1e-5)
+
+
+@MODEST
+@given(seed=SEEDS, features=st.integers(1, 6), exponent=st.integers(-100, 100))
+def test_a_ball_is_an_ellipsoid_with_equal_axes(seed, features, exponent):
+    rng = np.random.default_rng(seed)
+    center, radius, directions = rng.normal(size=features), 10.0**exponent, rng.normal(size=(10, features))
+    center *= radius
+    first, second = sets.ball(center, radius), sets.ellipsoid(center, radius**2 * np.eye(features))
+    assert_allclose(first.maximize(directions), second.maximize(directions), rtol=1e-13, atol=1e-13 * radius)
+
+
+@MODEST
+@given(seed=SEEDS, features=st.integers(1, 6), spread=st.floats(0, 60))
+def test_ellipsoids_whose_features_have_different_units(seed, features, spread):
+    """With x = Dz the ellipsoid is D times that of z, and its maximizer for θ is D times the one of z for Dθ."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(features, features)) + 2 * np.eye(features)
+    units = 10.0 ** rng.uniform(-spread, spread, features)
+    center, directions = rng.normal(size=features), rng.normal(size=(10, features))
+    plain = sets.ellipsoid(center, root @ root.T)
+    other = sets.ellipsoid(units * center, (root @ root.T) * np.outer(units, units))
+    best = plain.maximize(directions)
+    assert_allclose(other.maximize(directions / units) / units, best, rtol=1e-8, atol=1e-8)
+    assert all(other.contains(units * x) for x in best)
+    assert not any(other.contains(units * (center + 1.001 * (x - center))) for x in best)
+
+
+@MODEST
+@given(seed=SEEDS, features=st.integers(1, 5))
+def test_a_box_is_a_polytope(seed, features):
+    rng = np.random.default_rng(seed)
+    low = rng.normal(size=features) * 10.0 ** rng.uniform(-3, 3, features)
+    high = low + rng.exponential(size=features)
+    first, second = sets.box(low, high), sets.polytope(*as_halfspaces(low, high))
+    directions = rng.choice([-1.0, 1.0], (20, features)) * rng.uniform(0.1, 1.0, (20, features))
+    corners = first.maximize(directions)
+    assert np.all((corners == low) | (corners == high))
+    assert_allclose(second.maximize(directions), corners, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("direction", "best"), [([0.0, 1.0, -1.0], [-0.25, 0.3, 2.0]), ([-1.0, -0.0, 0.0], [-1, 0.2, 2])]
+)
+def test_a_box_where_a_coordinate_does_not_matter_gives_its_middle(direction, best):
+    assert_allclose(ARM_SETS["box"].maximize([direction])[0], best, rtol=1e-15)
+
+
+def test_a_box_looks_at_the_sign_of_very_different_numbers():
+    assert_array_equal(sets.box([-1.0, -1.0], [1.0, 1.0]).maximize([[1e300, -1e-300]]), [[1.0, -1.0]])
+
+
+@MODEST
+@given(seed=SEEDS, features=st.integers(1, 3), cuts=st.integers(0, 6))
+def test_polytopes_against_all_their_vertices(seed, features, cuts):
+    rng = np.random.default_rng(seed)
+    A, b = cut_box(rng, features, cuts)
+    vertices, directions = all_vertices(A, b), rng.normal(size=(20, features))
+    best = sets.polytope(A, b).maximize(directions)
+    assert_allclose(np.sum(best * directions, axis=1), np.max(directions @ vertices.T, axis=1), rtol=1e-9, atol=1e-9)
+    distances = np.linalg.norm(best[:, None] - vertices, axis=2)
+    assert np.max(np.min(distances, axis=1)) < 1e-9
+
+
+@MODEST
+@given(seed=SEEDS, size=st.integers(-250, 250), far=st.integers(0, 12), spread=st.floats(0, 3))
+def test_polytopes_of_any_size_and_units(seed, size, far, spread):
+    """Other units, other scales of the constraints, and constraints that are far away change nothing."""
+    rng = np.random.default_rng(seed)
+    A, b = cut_box(rng, 3, 4)
+    directions = rng.normal(size=(10, 3))
+    units, lengths = 10.0 ** (size + rng.uniform(-spread, spread, 3)), 10.0 ** rng.uniform(-40, 40, len(A) + 1)
+    A_far, b_far = np.vstack([A, rng.normal(size=3)]), np.append(b, 10.0 ** (far + 2))
+    other = sets.polytope(A_far / units * lengths[:, None], b_far * lengths)
+    assert_allclose(
+        other.maximize(directions / units) / units, sets.polytope(A, b).maximize(directions), rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("halfspaces", "vertices"),
+    [
+        (simplex(4), np.eye(4)),
+        (PYRAMID, [[-1, -1, 0], [-1, 1, 0], [0, 0, 1], [1, -1, 0], [1, 1, 0]]),
+        (as_halfspaces([0.0, 1.0, -1.0], [0.0, 1.0, 1.0]), [[0, 1, -1], [0, 1, 1]]),  # an edge: two features constant
+        (as_halfspaces([2.0, 3.0], [2.0, 3.0]), [[2, 3]]),
+        (
+            (
+                np.kron([[1, 1, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]], [[1], [-1]]),
+                [0.3, -0.3, 0.1, -0.1, 0.2, -0.2, 1, 0],
+            ),
+            [[0.2, 0.1, 0.0], [0.2, 0.1, 1.0]],  # in float64 the three equalities contradict each other
+        ),
+        ((np.vstack([np.eye(2), -np.eye(2), np.zeros((1, 2))]), [1, 1, 0, 0, 0]), [[0, 0], [0, 1], [1, 0], [1, 1]]),
+        ((np.array(list(itertools.product([-1, 1], repeat=3))), np.ones(8)), np.vstack([np.eye(3), -np.eye(3)])),
+    ],
+    ids=["simplex", "pyramid", "edge", "point", "equalities", "empty row", "octahedron"],
+)
+def test_equal_vertices_have_equal_bits(halfspaces, vertices):
+    arms = sets.polytope(*halfspaces)
+    directions = np.random.default_rng(2).normal(size=(300, arms.features))
+    best = arms.maximize(directions)
+    assert len(np.unique(best, axis=0)) == len(vertices)
+    nearest = np.argmax(directions @ np.transpose(vertices), axis=1)
+    assert_allclose(best, np.asarray(vertices, float)[nearest], atol=1e-15)
+    assert all(arms.contains(vertex) for vertex in vertices)
+
+
+def test_a_vertex_where_many_constraints_meet_has_the_same_bits_however_it_is_found():
+    """At a vertex of a cross-polytope the solver ends in one of many bases, each with a rounding of its own."""
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    A = np.array(list(itertools.product([-1.0, 1.0], repeat=4))) @ turn
+    arms = sets.polytope(A, 1 + A @ np.full(4, 0.3))
+    directions = np.random.default_rng(4).normal(size=(100, 4))
+    alone = np.concatenate([arms.maximize(direction[None]) for direction in directions])
+    assert len(np.unique(alone, axis=0)) == 8
+    assert_array_equal(arms.maximize(directions), alone)
+
+
+def test_directions_without_a_single_maximizer_do_not_mislead_the_others(monkeypatch):
+    arms = sets.polytope(*as_halfspaces([-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]))
+    solve, axes = sets.solve, np.vstack([np.eye(3), -np.eye(3)])
+
+    def solve_like_an_interior_point_method(direction, rows, limits):
+        """Where a whole face is best, some solvers end in its middle, which is no vertex."""
+        result = solve(direction, rows, limits)
+        result.x[direction == 0] = 0.0
+        return result
+
+    monkeypatch.setattr(sets, "solve", solve_like_an_interior_point_method)
+    clear = np.random.default_rng(6).normal(size=(50, 3))
+    best = arms.maximize(np.vstack([np.zeros((1, 3)), axes, clear]))
+    assert_allclose(best, np.vstack([np.zeros((1, 3)), axes, np.sign(clear)]))
+
+
+def test_nearly_parallel_constraints_do_not_move_a_vertex():
+    """At (0, 0) the third constraint is nearly an equality; its vertex with the second is 0.005 away."""
+    A, b = as_halfspaces([-1.0, -1.0], [1.0, 0.0])
+    arms = sets.polytope(np.vstack([A, [[1e-6, 1.0], [2e-6, 1.0]]]), np.append(b, [0.0, 5e-9]))
+    assert_allclose(arms.maximize([[5e-7, 1.0]]), [[0.0, 0.0]], atol=1e-8)
+
+
+def test_features_of_different_units_around_large_numbers():
+    units, offset = np.array([1e-2, 1.0, 1e3]), np.array([10.0, 1e5, -1e4])
+    A, b = cut_box(np.random.default_rng(3), 3, 8)
+    best = sets.polytope(A, b).maximize(DIRECTIONS)
+    other = sets.polytope(A / units, b + A / units @ offset)
+    assert_allclose((other.maximize(DIRECTIONS / units) - offset) / units, best, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+@pytest.mark.parametrize("length", [1e-300, 1e300])
+def test_sets_and_directions_may_both_be_huge_or_tiny(size, length):
+    directions = length * DIRECTIONS[:20]
+    for small, large in (
+        (sets.ball(CENTER, 0.7), sets.ball(size * CENTER, size * 0.7)),
+        (sets.ellipsoid(CENTER, SHAPE), sets.ellipsoid(size * CENTER, size**2 * SHAPE)),
+        (sets.box(LOW, HIGH), sets.box(size * LOW, size * HIGH)),
+        (sets.polytope(*PYRAMID), sets.polytope(PYRAMID[0], size * PYRAMID[1])),
+        (sets.polytope(*PYRAMID), sets.polytope(PYRAMID[0] / size, PYRAMID[1])),
+    ):
+        best = large.maximize(directions)
+        assert_allclose(best / size, small.maximize(directions), rtol=1e-12, atol=1e-12)
+        assert all(large.contains(x) for x in best)
+        assert not large.contains(2 * best[0] - large.maximize(-directions[:1])[0])
+
+
+def test_linear_programs_are_solved_for_vertices_and_not_for_directions(monkeypatch):
+    arms = sets.polytope(*simplex(4))
+    solved = []
+    monkeypatch.setattr(sets, "solve", lambda *program, solve=sets.solve: solved.append(1) or solve(*program))
+    arms.maximize(np.random.default_rng(3).normal(size=(500, 4)))
+    assert len(solved) == 4
+
+
+def test_only_a_polytope_needs_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    assert sets.make("box", {"low": LOW, "high": HIGH}).contains(LOW)
+    with pytest.raises(ImportError, match=r"a polytope of arms needs scipy.optimize: pip install 'explorax\[agent\]'"):
+        sets.polytope(*PYRAMID)
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e7])
+def test_sets_far_from_the_origin_contain_their_maximizers(offset):
+    A, b = as_halfspaces(LOW, HIGH)
+    for arms in (
+        sets.ball(offset + CENTER, 0.7),
+        sets.ellipsoid(offset + CENTER, SHAPE),
+        sets.box(offset + LOW, offset + HIGH),
+        sets.polytope(A, b + A @ np.full(3, offset)),
+    ):
+        assert all(arms.contains(x) for x in arms.maximize(DIRECTIONS))
+        assert not arms.contains(np.full(3, 1.001 * offset + 10))
+
+
+def test_points_so_far_away_that_differences_overflow_are_outside():
+    for arms in ARM_SETS.values():
+        assert arms.contains(np.full(3, -1.7e308)) is False
+    assert not sets.ball([8e307], 1.0).contains([-1.7e308])
+
+
+@pytest.mark.parametrize(
+    ("maker", "arguments", "error", "words"),
+    [
+        (sets.ball, (1.0, 1.0), errors.InvalidShape, r"center has shape \(\) where \(at least 1,\) is needed"),
+        (sets.ball, ([], 1.0), errors.InvalidShape, r"center has shape \(0,\)"),
+        (sets.ball, ([0.0, np.nan], 1.0), errors.InvalidFeatures, "center contains NaN or infinity"),
+        (sets.ball, ("here", 1.0), errors.InvalidFeatures, "center cannot be read as an array of numbers: 'here'"),
+        (sets.ball, ([1.0, [2.0]], 1.0), errors.InvalidFeatures, "center cannot be read"),
+        (sets.ball, ([1.0 + 2.0j], 1.0), errors.InvalidFeatures, "center cannot be read"),
+        (sets.ball, ([10**400], 1.0), errors.InvalidFeatures, "center cannot be read"),
+        (sets.ball, ([0.0], 0.0), errors.InvalidArgument, "radius=0.0 must be a finite number above 0"),
+        (sets.ball, ([0.0], -1), errors.InvalidArgument, "radius=-1"),
+        (sets.ball, ([0.0], np.inf), errors.InvalidArgument, "radius=inf"),
+        (sets.ball, ([0.0], "wide"), errors.InvalidArgument, "radius='wide'"),
+        (sets.ball, ([0.0], np.ones(2)), errors.InvalidArgument, "radius=array"),
+        (sets.ball, ([1e308], 1e308), errors.InvalidArgument, "the ball reaches too far for float64"),
+        (sets.ellipsoid, ([0.0, 0.0], np.eye(3)), errors.InvalidShape, r"shape has shape \(3, 3\) where \(2, 2\)"),
+        (sets.ellipsoid, ([0.0], [[np.inf]]), errors.InvalidFeatures, "shape contains NaN or infinity"),
+        (sets.ellipsoid, ([0, 0], [[1, 0.5], [0, 1]]), errors.InvalidArgument, r"not symmetric: shape\[0, 1\] is 0.5"),
+        (sets.ellipsoid, ([0, 0], [[1, 0], [0, -2]]), errors.InvalidArgument, r"definite: shape\[1, 1\] is -2.0"),
+        (sets.ellipsoid, ([0, 0], [[1, 2], [2, 1]]), errors.InvalidArgument, "smallest eigenvalue is -1; .* flat"),
+        (sets.ellipsoid, ([0, 0], [[1, 1], [1, 1]]), errors.InvalidArgument, "not positive definite"),
+        (sets.ellipsoid, ([0, 0], [[1e-300, 1e300], [1e300, 1e-300]]), errors.InvalidArgument, "not positive definite"),
+        (sets.box, ([0.0, 2.0], [1.0, 1.0]), errors.InvalidArgument, r"low\[1\]=2.0 is above high\[1\]=1.0"),
+        (sets.box, ([0.0, 2.0], [1.0]), errors.InvalidShape, r"high has shape \(1,\) where \(2,\) is needed"),
+        (sets.box, ([0.0], [np.inf]), errors.InvalidFeatures, "high contains NaN or infinity: give finite numbers"),
+        (sets.box, ([[0.0]], [[1.0]]), errors.InvalidShape, r"low has shape \(1, 1\)"),
+        (sets.polytope, ([1.0], [1.0]), errors.InvalidShape, r"A has shape \(1,\) where \(at least 1, at least 1\)"),
+        (sets.polytope, (np.zeros((0, 2)), []), errors.InvalidShape, r"A has shape \(0, 2\)"),
+        (sets.polytope, (np.eye(2), [1.0]), errors.InvalidShape, r"b has shape \(1,\) where \(2,\) is needed"),
+        (sets.polytope, (np.eye(2), [1.0, np.inf]), errors.InvalidFeatures, "b contains NaN or infinity"),
+        (sets.polytope, (np.full((2, 2), np.nan), [1, 1]), errors.InvalidFeatures, "A contains NaN or infinity"),
+        (
+            sets.polytope,
+            (np.eye(2), [1.0, 1.0]),
+            errors.InvalidArgument,
+            r"lets x\[0\] be arbitrarily small: add bounds",
+        ),
+        (
+            sets.polytope,
+            ([[-1, 0], [0, 1], [0, -1]], [0, 1, 1]),
+            errors.InvalidArgument,
+            r"x\[0\] be arbitrarily large",
+        ),
+        (sets.polytope, ([[1, -1], [-1, 1]], [0, 0]), errors.InvalidArgument, r"x\[0\] be arbitrarily small"),
+        (sets.polytope, ([[0.0, 0.0]], [1.0]), errors.InvalidArgument, r"x\[0\] be arbitrarily small"),
+        (sets.polytope, ([[1.0], [-1.0]], [1.0, -2.0]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
+        (sets.polytope, ([[1, 0], [-1, 0]], [1.0, -2.0]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
+        (sets.polytope, ([[1.0], [-1.0], [0.0]], [1, 1, -1]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
+        (sets.polytope, ([[1.0], [-1.0]], [1e308, 1e308]), errors.InvalidArgument, "reaches too far for float64"),
+        (sets.polytope, ([[1.0], [-1.0]], [0.0, 0.0]), errors.InvalidArgument, "too small beside b, or x = 0 alone"),
+        (
+            sets.polytope,
+            as_halfspaces([0.0, 0.0], [1e10, 1.0]),
+            errors.InvalidArgument,
+            r"x\[1\] vary by 0.5 only, in a set that reaches to 1e\+10: measure features in units",
+        ),
+        (sets.make, ("bal", {}), errors.UnknownName, "unknown kind of arm set 'bal': did you mean 'ball'"),
+        (sets.make, (3, {}), errors.UnknownName, "unknown kind of arm set 3"),
+        (sets.make, ("ball", {"centre": [0.0]}), errors.UnknownName, "'centre': did you mean 'center'"),
+        (
+            sets.make,
+            ("ball", {"center": [0.0]}),
+            errors.InvalidArgument,
+            "'ball' needs center, radius: give radius too",
+        ),
+    ],
+)
+def test_nonsense_is_refused(maker, arguments, error, words):
+    with pytest.raises(error, match=words):
+        maker(*arguments)
+
+
+@every_set
+@pytest.mark.parametrize(
+    ("directions", "error", "words"),
+    [
+        (np.zeros(3), errors.InvalidShape, r"directions has shape \(3,\) where \(at least 1, 3\) is needed"),
+        (np.zeros((2, 4)), errors.InvalidShape, r"directions has shape \(2, 4\)"),
+        (np.full((2, 3), np.nan), errors.InvalidFeatures, "directions contains NaN or infinity"),
+        (np.full((2, 3), np.inf), errors.InvalidFeatures, "directions contains NaN or infinity"),
+        ("up", errors.InvalidFeatures, "directions cannot be read as an array of numbers: 'up'"),
+    ],
+)
+def test_nonsense_directions_are_refused(arms, directions, error, words):
+    with pytest.raises(error, match=words):
+        arms.maximize(directions)
+
+
+@every_set
+@pytest.mark.parametrize(
+    ("x", "error"),
+    [(np.zeros(2), errors.InvalidShape), ([0, 0, np.nan], errors.InvalidFeatures), (None, errors.InvalidShape)],
+)
+def test_nonsense_points_are_refused(arms, x, error):
+    with pytest.raises(error, match=r"^x "):
+        arms.contains(x)

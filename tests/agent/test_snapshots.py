@@ -1,0 +1,253 @@
+"""State that survives: saved whole or not at all, loaded exactly or refused."""
+
+import io
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import explorax
+from explorax import Agent, Encoder, errors, make, sets
+from explorax.agent import snapshot
+from explorax.networks import Network
+
+KEPT = Path(__file__).parent / "snapshots"  # written by earlier versions, and never changed
+MATRIX = np.random.default_rng(0).uniform(-1, 1, (5, 3))
+SAMPLE = [{"user": user, "price": price} for user in "ab" for price in (1.0, 2.0, 4.0)]
+TABLES = [np.random.default_rng(i).uniform(-1, 1, (4 + i, 3)) for i in range(4)]
+
+
+def fixed(name, **settings):
+    return Agent(make(name, **settings), arms={f"arm {i}": row for i, row in enumerate(MATRIX)}, seed=3)
+
+
+def in_context():
+    encoder = Encoder.fit(SAMPLE, interactions=True)
+    prices = {f"{price:g} euros": {"price": price} for price in (1.0, 2.0, 4.0)}
+    policy = make("glm_fpl", family="poisson", memory="constant", explore="none")
+    return Agent(policy, arms=prices, encoder=encoder, draws=10)
+
+
+AGENTS = {  # how they are made, and what they choose from
+    "fixed": (lambda: fixed("glm_tsl"), None),
+    "float32": (lambda: Agent(make("ucb_glm"), arms=MATRIX, dtype="float32"), None),
+    "discounted": (lambda: fixed("glm_tsl", discount=0.9), None),
+    "changing": (lambda: Agent(make("glm_fpl", memory="refitted", capacity=20), features=3, draws=5), TABLES),
+    "rows": (lambda: Agent(make("glm_tsl", capacity=8, when_full="forget"), features=3), TABLES),
+    "linear": (lambda: Agent(make("lin_ts"), features=3, draws=5), TABLES),
+    "deep": (lambda: Agent(make("deep_fpl", hidden=(4,), batch=4, redraws=True), features=3, draws=5), TABLES),
+    "context": (in_context, [{"user": "a"}, {"user": "b"}]),
+    "set": (lambda: Agent(make("glm_tsl"), arms=sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5), None),
+}
+
+
+def decide(agent, given, number):
+    return agent.choose() if given is None else agent.choose(given[number % len(given)])
+
+
+def lived(name):
+    """An agent with a past, some of it still to come."""
+    made, given = AGENTS[name]
+    agent = made()
+    decisions = [decide(agent, given, i) for i in range(12)]
+    agent.learn([decision.id for decision in decisions[:9]], [1, 0, 1, 1, 0, 0, 1, 0, 1])
+    return agent, given
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_loaded_agent_goes_on_exactly(name, tmp_path):
+    agent, given = lived(name)
+    agent.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    assert loaded.pending == agent.pending == [9, 10, 11]
+    for number in range(6):
+        assert decide(loaded, given, number) == decide(agent, given, number)
+        for each in (loaded, agent):
+            each.learn(each.pending[number % 2], 1.0)
+    assert jax.tree.structure(loaded.state) == jax.tree.structure(agent.state)
+    jax.tree.map(np.testing.assert_array_equal, loaded.state, agent.state)
+    for each, file in ((loaded, "again.npz"), (agent, "agent.npz")):
+        each.save(tmp_path / file)
+    with np.load(tmp_path / "again.npz") as again, np.load(tmp_path / "agent.npz") as first:
+        assert again.files == first.files
+        for member in set(first.files) - {"encoder"}:  # an archive of its own, which has times in it
+            np.testing.assert_array_equal(again[member], first[member])
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.npz")), ids=lambda path: path.stem)
+def test_snapshots_of_earlier_versions_load(path):
+    """They make the decisions that were made when they were written; `write_kept` wrote them."""
+    agent = Agent.load(path)
+    expected = json.loads(path.with_suffix(".json").read_text())
+    given = AGENTS[path.stem.split("-")[1]][1]
+    decisions = [decide(agent, given, i) for i in range(len(expected["rows"]))]
+    assert [decision.row for decision in decisions] == expected["rows"]
+    np.testing.assert_allclose([d.features.tolist() for d in decisions], expected["features"], rtol=1e-6)
+    np.testing.assert_allclose([d.propensity for d in decisions], expected["propensities"], atol=0.05)
+    agent.learn(agent.pending, np.ones(len(agent.pending)))
+
+
+def write_kept():
+    """Keep snapshots of this version for all time; called by hand when the format gets a new number."""
+    for name in AGENTS:
+        agent, given = lived(name)
+        path = KEPT / f"format{snapshot.FORMAT}-{name}.npz"
+        agent.save(path)
+        decisions = [decide(agent, given, i) for i in range(8)]
+        expected = {
+            "rows": [decision.row for decision in decisions],
+            "features": [decision.features.tolist() for decision in decisions],
+            "propensities": [decision.propensity for decision in decisions],
+        }
+        path.with_suffix(".json").write_text(json.dumps(expected))
+
+
+def test_every_kind_of_agent_is_kept():
+    assert {path.stem for path in KEPT.glob("*.npz")} >= {f"format{snapshot.FORMAT}-{name}" for name in AGENTS}
+
+
+def test_arms_that_came_and_went(tmp_path):
+    agent = fixed("glm_tsl")
+    agent.learn(list(agent.choose_many(10).ids), np.tile([0.0, 1.0], 5))
+    agent.add_arm("new", [1.0, 1.0, 1.0])
+    agent.retire_arm("arm 1")
+    agent.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    assert loaded.arms == agent.arms
+    for each in (agent, loaded):
+        each.add_arm("newer", [0.0, 1.0, 0.0])
+        each.return_arm("arm 1")
+    assert list(loaded.choose_many(20)) == list(agent.choose_many(20))
+
+
+def test_a_network_of_ones_own_is_given_again(tmp_path):
+    network = Network(
+        init=lambda key, features: {"w": jax.random.normal(key, (features,))},
+        apply=lambda params, rows: rows @ params["w"],
+    )
+    policy = make("deep_fl", network=network, batch=4)
+    agent = Agent(policy, features=3)
+    agent.learn(agent.choose(TABLES[0]).id, 1.0)
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(errors.InvalidSnapshot, match=r"cannot be made from text.*policy=make"):
+        Agent.load(tmp_path / "agent.npz")
+    assert Agent.load(tmp_path / "agent.npz", policy).choose(TABLES[1]) == agent.choose(TABLES[1])
+    with pytest.raises(errors.InvalidSnapshot, match="saved with the policy 'deep_fl', not 'lin_ts'"):
+        Agent.load(tmp_path / "agent.npz", make("lin_ts"))
+
+
+def rewritten(path, **changes):
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    schema = json.loads(arrays.pop("schema").tobytes()) | changes
+    arrays["schema"] = np.frombuffer(json.dumps(schema).encode(), np.uint8)
+    np.savez(path, **arrays)
+
+
+def spoil_bits(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(bytes(content))
+
+
+def write_objects(path):
+    with open(path, "wb") as file:
+        np.savez(file, schema=np.array([{"a": 1}], dtype=object))
+
+
+REFUSED = {
+    "missing": (lambda path: path.unlink(), "cannot be read: No such file"),
+    "empty": (lambda path: path.write_bytes(b""), "is no snapshot, or a damaged one"),
+    "text": (lambda path: path.write_text("hello"), "is no snapshot, or a damaged one"),
+    "pickle": (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "is no snapshot, or a damaged one"),
+    "objects": (write_objects, "is no snapshot, or a damaged one: Object arrays cannot be loaded"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-200]), "is no snapshot, or a damaged one"),
+    "a bit flipped": (spoil_bits, "is no snapshot, or a damaged one"),
+    "other file": (lambda path: rewritten(path, file="something else"), "is no snapshot of an agent"),
+    "newer": (
+        lambda path: rewritten(path, format=99, version="9.0"),
+        "has format 99, written by explorax 9.0; .* reads",
+    ),
+    "settings": (lambda path: rewritten(path, settings={"ridg": 1.0}), "unknown setting of glm_tsl 'ridg'"),
+    "policy": (lambda path: rewritten(path, policy="glm_tsk"), "unknown policy 'glm_tsk': did you mean 'glm_tsl'"),
+    "other policy": (lambda path: rewritten(path, policy="lin_ts"), "holds a state of another kind: .* instead of"),
+    "other dtype": (lambda path: rewritten(path, dtype="float32"), "holds a state of another kind"),
+    "no seed": (lambda path: rewritten(path, seed=None), "seed=None must be a whole number"),
+    "no names": (lambda path: rewritten(path, attributes=7), "lacks something, or has it in another form"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_understood_is_refused(case, tmp_path):
+    change, words = REFUSED[case]
+    path = tmp_path / "agent.npz"
+    agent = fixed("glm_tsl")
+    agent.save(path)
+    change(path)
+    with pytest.raises(errors.InvalidArgument, match=words):
+        Agent.load(path)
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    agent = fixed("uniform")
+    for path in (tmp_path, tmp_path / "nowhere" / "agent.npz"):
+        with pytest.raises(errors.InvalidArgument, match="must be a file in a folder that exists"):
+            agent.save(path)
+
+
+def test_a_failure_leaves_the_old_snapshot(tmp_path, monkeypatch):
+    agent = fixed("glm_tsl")
+    path = tmp_path / "agent.npz"
+    agent.save(path)
+    before = path.read_bytes()
+    agent.choose()
+    monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        agent.save(path)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["agent.npz"]
+
+
+KILLED = """
+import sys
+import numpy as np
+from explorax import Agent, make
+agent = Agent(make("uniform"), arms=np.eye(200), draws=0)
+print("ready", flush=True)
+while True:
+    agent.learn(agent.choose().id, 1.0)
+    agent.save(sys.argv[1])
+"""
+
+
+def test_a_kill_in_the_middle_of_saving_leaves_a_snapshot(tmp_path):
+    path = tmp_path / "agent.npz"
+    child = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    seen, delays = [], np.random.default_rng(0).uniform(0, 0.02, 30)
+    while not path.exists():
+        time.sleep(0.01)
+    for delay in delays:  # stopped at any moment, the file is whole
+        time.sleep(delay)
+        child.send_signal(signal.SIGSTOP)
+        seen.append(Agent.load(path).decisions)
+        child.send_signal(signal.SIGCONT)
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    assert Agent.load(path).decisions >= seen[-1] > seen[0]
+
+
+def test_nothing_is_pickled(tmp_path):
+    agent, _ = lived("context")
+    agent.save(tmp_path / "agent.npz")
+    with np.load(io.BytesIO((tmp_path / "agent.npz").read_bytes()), allow_pickle=False) as archive:
+        assert all(archive[name].dtype != object for name in archive.files)
+    assert explorax.Agent.load(tmp_path / "agent.npz").decisions == 12
