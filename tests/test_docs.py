@@ -1,5 +1,7 @@
 """What the docs show runs, and what they list is what there is."""
 
+import contextlib
+import io
 import re
 import subprocess
 import sys
@@ -22,6 +24,19 @@ def test_readme_code_runs(capsys):
     printed = capsys.readouterr().out
     assert "did you mean 'glm_tsl'?" in printed
     assert "glm_fpl" in printed
+
+
+def test_the_tutorial_prints_what_it_shows():
+    blocks = re.findall(
+        r"```python\n(.*?)```\n(?:```text\n(.*?)```\n)?", (ROOT / "docs/tutorial.md").read_text(), re.DOTALL
+    )
+    assert len(blocks) >= 10
+    namespace = {}
+    for code, shown in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+        assert printed.getvalue() == shown, code
 
 
 def test_readme_table_is_the_registry():
@@ -51,20 +66,45 @@ def test_every_public_name_exists():
         assert hasattr(explorax, name)
 
 
-EXAMPLES = {
+SIMULATIONS = {  # example -> options, titles of its table
     "logistic_bandit.py": (["--arms", "8", "--features", "3"], {"GLM-TSL", "GLM-FPL", "Greedy", "Uniform"}),
     "labelled_data.py": (["--arms", "4"], {"DeepFPL", "DeepFL", "NeuralLinear", "LinTS", "Uniform"}),
 }
+AGENTS = {  # example -> rounds, and what else it prints
+    "articles.py": (1200, r"editors( +[\d.]+){4}\nnewest( +[\d.]+){4}\n"),
+    "prices.py": (200, r"( [\d.]{4} +\d+ +[\d.]+ +[\d.]+\n){12}"),
+    "doses.py": (150, r"( *\d+ to \d+ kg +\d+( +[\d.]+){2}\n){3}"),
+    "new_arm.py": (400, r"at first .* 0% +0\nadded .*\nretired .* 0% +0\nreturned .*\n"),
+    "crash.py": (160, r"exit code -9 after 71 decisions, 21 .*\n(\d+) of \1 lines of the log"),
+}
 
 
-@pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
-def test_examples_run(example):
-    options, titles = EXAMPLES[example.name]
-    command = [sys.executable, example, "--rounds", "30", "--instances", "2", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    table = dict(line.split()[:2] for line in done.stdout.splitlines()[3:])
+def example_prints(name, *options):
+    command = [sys.executable, ROOT / "examples" / name, *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_every_example_is_run():
+    assert {path.name for path in ROOT.glob("examples/*.py")} == {*SIMULATIONS, *AGENTS}
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_simulations_run(name):
+    options, titles = SIMULATIONS[name]
+    printed = example_prints(name, "--rounds", "30", "--instances", "2", *options)
+    table = dict(line.split()[:2] for line in printed.splitlines()[3:])
     assert set(table) == titles
     assert all(0 < float(measure) < 30 for measure in table.values())
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_do_better_than_chance(name):
+    rounds, shown = AGENTS[name]
+    printed = example_prints(name, "--rounds", str(rounds), "--seed", "0")
+    assert re.search(shown, printed), printed
+    measures = re.search(r"([\d.]+) with the agent, ([\d.]+) at random, ([\d.]+) at best", printed)
+    agent, at_random, best = map(float, measures.groups())
+    assert at_random + (best - at_random) / 4 < agent <= best
 
 
 def test_the_stress_command_runs():

@@ -50,6 +50,8 @@ ORDER = [
     "explorax.agent.menus",
     "explorax.agent.decisions",
     "explorax.agent.pending",
+    "explorax.agent.propensity",
+    "explorax.agent.packing",
     "explorax.agent.deciding",
     "explorax.agent.points",
     "explorax.agent.learning",

@@ -19,3 +19,14 @@ def prepare() -> None:
     if gpu and sys.platform == "linux":
         more = [flag for flag in (GRAPHS, SAME_KERNELS, LIBRARY_PRODUCTS) if flag.split("=")[0] not in flags]
         os.environ["XLA_FLAGS"] = " ".join([flags, *more]).strip()
+
+
+def decide_inline() -> None:
+    """Let small programs on a CPU run in the thread that calls them; to be called before JAX starts.
+
+    JAX otherwise hands every program to a thread of its own, which takes longer than a decision.  Worth it in a process
+    whose work is decisions; one that computes much beside them loses what running ahead gains.
+    """
+    import jax
+
+    jax.config.update("jax_cpu_enable_async_dispatch", False)

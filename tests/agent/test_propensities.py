@@ -9,7 +9,7 @@ from scipy import special, stats
 
 import explorax
 from explorax import Agent, make
-from explorax.agent.deciding import draws_for, standard_error
+from explorax.agent.propensity import checked_draws, standard_error
 from explorax.policies._template import boltzmann
 from tests.statistics import FALSE_ALARM
 
@@ -153,8 +153,8 @@ def test_exact_formulas():
 
 
 def test_precision_of_propensities():
-    assert Agent(policy_of("lin_ts"), arms=MATRIX, stderr=0.05).draws == 100
-    assert draws_for(0.01) == 2500
+    assert checked_draws(None, 0.05) == 100
+    assert checked_draws(None, 0.01) == 2500
     assert max(standard_error(p / 100, 2500) for p in range(101)) <= 0.01
     assert standard_error(1.0, 100) > 0  # nothing is certain after finitely many draws
     without = Agent(policy_of("lin_ts"), arms=MATRIX, draws=0)

@@ -13,7 +13,7 @@ Four kinds of arms, by how the agent is made:
       encoder=                    choose({"device": "mobile", …})
     arms=sets.ball(…)             an infinite set; a point of it is chosen (`sets`).  choose()
 
-`arms.py` says what a table may be.  Decision t is a function of the seed, of t and of the state: `choose` and `learn`
+`arms.py` says what a table may be.  Of arms with equal features only the first is ever chosen: ties go to it.  Decision t is a function of the seed, of t and of the state: `choose` and `learn`
 again in the same order make the same decisions, which are those of `simulate` with one instance and the same seed.
 
 **Threads.**  Any number of threads may call any method.  Choosing reads a state that is never changed, only replaced,
@@ -34,30 +34,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agent import deciding, learning, saving, snapshot
+from explorax.agent import deciding, learning, propensity, saving, snapshot
 from explorax.agent.arms import Arms
 from explorax.agent.decisions import Decision, Decisions
 from explorax.agent.encoding import Encoder
 from explorax.agent.menus import Among, Changing, Kind, kind_of_arms, padded_size
+from explorax.agent.packing import Packed, Packing, packing_of
 from explorax.agent.pending import Pending, as_ids
 from explorax.agent.points import Points
 from explorax.agent.sets import ArmSet
-from explorax.checks import check_positive, check_whole
-from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
-from explorax.glm import families
+from explorax.checks import check_whole
+from explorax.errors import InvalidArgument, UnknownName
+from explorax.glm.history import check_room
 from explorax.policies.base import Policy, State
-from explorax.registry import policies
 from explorax.simulate import INIT, POLICY, REPEAT, instance_keys
 
 BATCH = 1024  # decisions computed at a time
-DRAWS = 100  # unless given
 
 
 class Now(NamedTuple):
     """What a decision depends on; replaced as a whole, so that no chooser sees half of a change."""
 
-    state: State
+    packing: Packing
+    packed: Packed  # the state
     arms: Arms | None
+
+    @classmethod
+    def of(cls, state: State, arms: Arms | None) -> "Now":
+        """A state and the agent's own arms."""
+        packing = packing_of(state)
+        return cls(packing, packing.pack(state), arms)
 
 
 class Propensities(NamedTuple):
@@ -97,9 +103,8 @@ class Agent:
         if dtype not in ("float32", "float64"):
             raise UnknownName("dtype", dtype, ("float32", "float64"))
         self.policy, self.seed, self.dtype = policy, seed, dtype
-        self.randomized = self._randomized()
-        self.draws = self._checked_draws(draws, stderr)
-        self._rule = deciding.Rule.of(policy, self.draws if self.randomized else 0)
+        self._known = propensity.Knowledge.of(policy, draws, stderr)
+        self._rule = deciding.Rule.of(policy, self._known.repetitions)
         self._lock, self._learning = threading.Lock(), threading.Lock()
         self._count = 0
         with self._precision():
@@ -109,13 +114,16 @@ class Agent:
             keys = [jax.random.key_data(instance_keys(seed, range(1), use)[0]) for use in (POLICY, REPEAT)]
             self._keys = jnp.stack(keys)
             start = own.matrix if own is not None and self.kind.kind == "fixed" else self.kind.features
-            self._now = Now(policy.init(start, instance_keys(seed, range(1), INIT)[0]), own)
+            state = policy.init(start, instance_keys(seed, range(1), INIT)[0])
+            self._now, self._is_limited = Now.of(state, own), bool(learning.limited(state))
         self._pending = Pending(self.kind.features, dtype, max_pending)
 
     @property
     def state(self) -> State:
         """The state of the policy; `agent.state.theta_mle` is the estimate of a GLM policy."""
-        return self._now.state
+        now = self._now
+        with self._precision():
+            return now.packing.unpack(now.packed)
 
     @property
     def decisions(self) -> int:
@@ -127,6 +135,10 @@ class Agent:
         """The decisions that wait for their rewards, by id."""
         with self._lock:
             return list(self._pending.slots)
+
+    def is_pending(self, decision_id: int) -> bool:
+        """Whether a decision waits for its reward."""
+        return decision_id in self._pending.slots
 
     @property
     def arms(self) -> dict[Hashable, bool]:
@@ -146,15 +158,14 @@ class Agent:
         menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
         t = self._take(1)
         with self._precision():
-            whole, exact = deciding.decision(self._rule)(self._keys, now.state, menu.arms, t, menu.offered)
+            decide = deciding.decision(self._rule, now.packing)
+            whole, exact = decide(self._keys, now.packed, menu.arms, t, menu.offered)
             arm, forced, converged, count = np.asarray(whole).tolist()
-            propensity, stderr = self._propensity(count, exact)
+            chance, stderr = self._known.stated_one(count, exact)
         features = menu.rows[arm]
         with self._lock:
-            self._pending.add((t,), arm, features)
-        chance = None if propensity is None else float(propensity)
-        error = None if stderr is None else float(stderr)
-        return Decision(t, menu.names[arm], chance, error, arm, features, bool(forced), bool(converged))
+            self._pending.add_one(t, arm, features)
+        return Decision(t, menu.names[arm], chance, stderr, arm, features, bool(forced), bool(converged))
 
     def choose_many(self, given: Any, *, among: Among = None) -> Decisions:
         """Several decisions with the same state: for each table of arms or context, or so many where arms are fixed.
@@ -166,7 +177,7 @@ class Agent:
         now = self._now
         menus = self.kind.many(now.arms, given, among)  # type: ignore[arg-type]
         first, found = self._take(menus.number), []
-        program = deciding.decisions(self._rule, self.kind.arms_differ)
+        program = deciding.decisions(self._rule, now.packing, self.kind.arms_differ)
         with self._precision():
             for start in range(0, menus.number, BATCH):
                 piece = np.arange(start, min(start + BATCH, menus.number))
@@ -175,34 +186,34 @@ class Agent:
                 arms, offered = menus.arms, menus.offered
                 if self.kind.arms_differ:
                     arms, offered = arms[piece], None if offered is None else offered[piece]
-                found.append(program(self._keys, now.state, arms, first + piece, offered))
+                found.append(program(self._keys, now.packed, arms, first + piece, offered))
             whole, exact = (
                 np.concatenate([np.asarray(each) for each in column]) for column in zip(*found, strict=True)
             )
         index, forced, converged, count = whole[: menus.number].T
-        propensity, stderr = self._propensity(count, exact[: menus.number])
+        chance, stderr = self._known.stated(count, exact[: menus.number])
         names, features = menus.pick(index)
         ids = range(first, first + menus.number)
         with self._lock:
             self._pending.add(ids, index, features)
-        return Decisions(ids, names, propensity, stderr, index, features, forced.astype(bool), converged.astype(bool))
+        return Decisions(ids, names, chance, stderr, index, features, forced.astype(bool), converged.astype(bool))
 
     def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
         """P(arm) of every arm on offer if a decision were made now; makes none."""
         if self.points is not None:
             raise InvalidArgument("an infinite set has no list of propensities: see Decision.propensity")
-        if not self.draws and self.randomized and self.policy.probabilities is None:
+        known, now = self._known, self._now
+        if known.estimated and not known.draws:
             raise InvalidArgument("draws=0: this agent was told not to estimate propensities")
-        now, draws = self._now, max(self._rule.draws, 1)
         menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
-        rule = self._rule if self._rule.draws or self._rule.probabilities else deciding.Rule.of(self.policy, 1)
+        draws = max(known.repetitions, 1)  # one draw tells all where decisions are not random
         with self._precision():
-            found = deciding.repeated(rule)(self._keys, now.state, menu.arms, self._count, menu.offered)
+            repeat = deciding.repeated(deciding.Rule.of(self.policy, draws), now.packing)
+            found = np.asarray(repeat(self._keys, now.packed, menu.arms, self._count, menu.offered), float)
         places = list(range(len(menu.names))) if menu.offered is None else np.flatnonzero(menu.offered).tolist()
-        chances = np.asarray(found, float)[places] / (1 if rule.probabilities else draws)
-        exact = rule.probabilities is not None or not self.randomized
-        stderrs = np.zeros_like(chances) if exact else deciding.standard_error(chances, draws)
-        return Propensities([menu.names[i] for i in places], chances, np.asarray(stderrs))
+        chances = found[places] / (1 if self.policy.probabilities else draws)
+        stderrs = propensity.standard_error(chances, draws) if known.estimated else np.zeros_like(chances)
+        return Propensities([menu.names[i] for i in places], chances, stderrs)
 
     # Learning
 
@@ -213,22 +224,18 @@ class Agent:
         rewards is impossible or finds no room.
         """
         ids, single = as_ids(decision_id)
-        try:
-            rewards = np.asarray(reward, float)
-        except (TypeError, ValueError):
-            raise InvalidReward(f"reward {reward!r} is not a number") from None
-        if rewards.shape != (() if single else (len(ids),)):
-            raise InvalidShape(f"reward has shape {rewards.shape}: give one number for each of {len(ids)} decisions")
-        rewards = rewards.reshape(len(ids))
+        rewards = learning.checked_rewards(reward, ids, single)
         with self._learning:
             now = self._now
             with self._lock:
                 pulled = self._pending.find(ids, self._count)
             with self._precision():
-                self._check_rewards(now.state, rewards)
-                state = learning.learn(self.policy.update, now.state, pulled, rewards.astype(self.dtype))
+                learning.check_possible(self.policy, rewards, self.dtype)
+                for rows in learning.limited(self.state) if self._is_limited else ():
+                    check_room(rows, len(ids))
+                packed = learning.learn(self.policy.update, now.packing, now.packed, pulled, rewards)
             with self._lock:
-                self._now = now._replace(state=state)
+                self._now = now._replace(packed=packed)
                 self._pending.remove(ids)
 
     # Arms that come and go
@@ -236,13 +243,12 @@ class Agent:
     def add_arm(self, name: Hashable, features: Any) -> None:
         """Put a new arm on offer; what is known about it is what the shared model says of its features."""
         with self._learning, self._precision():
-            now, kind = self._now, self._kind_with_arms()
+            kind, state = self._kind_with_arms(), self.state
             arms = kind.add(self._own_arms(), name, features)  # type: ignore[union-attr]
-            state = now.state
             if kind.kind == "fixed" and self.policy.extend is not None:
                 state = self.policy.extend(state, arms.matrix)
             with self._lock:
-                self._now = Now(state, arms)
+                self._now = Now.of(state, arms)
 
     def retire_arm(self, name: Hashable) -> None:
         """Take an arm off offer.  Its rewards still count, also those that are yet to come."""
@@ -258,13 +264,14 @@ class Agent:
         """Write a snapshot, atomically: a file that was there stays as it is until the new one is complete."""
         with self._learning, self._lock:
             now, count, (waiting, pulled) = self._now, self._count, self._pending.arrays()
-        described, arrays = snapshot.flatten(now.state)
+        with self._precision():
+            described, arrays = snapshot.flatten(now.packing.unpack(now.packed))
         saving.save(
             saving.Saved(
                 policy=self.policy,
                 seed=self.seed,
                 dtype=self.dtype,
-                draws=self.draws,
+                draws=self._known.draws,
                 max_pending=self._pending.limit,
                 features=self.kind.features,
                 kind=self.kind.kind if self.points is None else "set",
@@ -305,7 +312,7 @@ class Agent:
         agent.kind = replace(agent.kind, encoder=saved.encoder)  # type: ignore[arg-type]
         with agent._precision():
             own = None if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
-            agent._now = Now(saved.state(agent.state, path), own)
+            agent._now = Now.of(saved.state(agent.state, path), own)
         agent._count, agent._pending.dropped = saved.decisions, saved.dropped
         agent._pending.add(saved.waiting.tolist(), *saved.pulled)
         return agent
@@ -331,52 +338,12 @@ class Agent:
         now, first = self._now, self._take(int(count))
         ids = range(first, first + int(count))
         with self._precision():
-            points, flags, counts = self.points.choose(self._keys, now.state, np.asarray(ids))
-        propensity, stderr = (None, None) if counts is None else self._propensity(counts, np.ones(len(ids)))
+            points, flags, counts = self.points.choose(self._keys, now.packing, now.packed, np.asarray(ids))
+        chance, stderr = (None, None) if counts is None else self._known.stated(counts, np.ones(len(ids)))
         index = np.zeros(len(ids), np.int64)
         with self._lock:
             self._pending.add(ids, index, points)
-        return Decisions(ids, list(points), propensity, stderr, index, points, *flags)
-
-    def _propensity(self, count: Any, exact: Any) -> tuple[Any, Any]:
-        """The propensity and its standard error, from how often the arm came up or from a formula."""
-        if self._rule.probabilities is not None or not self.randomized:
-            return np.asarray(exact, float), np.zeros(np.shape(exact))
-        if not self._rule.draws:
-            return None, None
-        propensity = np.asarray(count, float) / (self._rule.draws + 1)
-        return propensity, deciding.standard_error(propensity, self._rule.draws)
-
-    def _randomized(self) -> bool:
-        """Whether decisions are random; a policy of which nothing is known may be."""
-        entry = policies().get(self.policy.recipe.name) if self.policy.recipe else None
-        return entry is None or entry.randomized != "no"
-
-    def _checked_draws(self, draws: int | None, stderr: float | None) -> int:
-        """M."""
-        if draws is not None and stderr is not None:
-            raise InvalidArgument(f"draws={draws} and stderr={stderr} say the same: give one of them")
-        if stderr is not None:
-            check_positive("stderr", stderr, ", for example 0.02")
-            draws = deciding.draws_for(stderr)
-        draws = DRAWS if draws is None else draws
-        check_whole("draws", draws, 0)
-        in_training = self.policy.recipe is not None and policies()[self.policy.recipe.name].randomized == "in training"
-        if draws and in_training and self.policy.redraw is None:
-            raise InvalidArgument(
-                "this policy draws its noise in training, so its propensities need that repeated: make it with "
-                "redraws=True, or the agent with draws=0 for no propensities"
-            )
-        return draws
-
-    def _check_rewards(self, state: State, rewards: np.ndarray) -> None:
-        """Raise unless the policy can learn from all of these rewards."""
-        if self.policy.check is None:
-            families.check_rewards(families.gaussian, rewards)
-        else:
-            self.policy.check(state, rewards)
-        if np.any(np.abs(rewards) > np.finfo(self.dtype).max):
-            raise InvalidReward(f"reward {np.max(np.abs(rewards)):g} is too large for {self.dtype}: rescale it")
+        return Decisions(ids, list(points), chance, stderr, index, points, *flags)
 
     def _kind_with_arms(self) -> Kind:
         """The kind of arms, if the agent has its own."""

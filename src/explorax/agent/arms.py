@@ -27,7 +27,9 @@ class Table(NamedTuple):
 def read_table(given: Any, features: int | None, dtype: str, encoder: Encoder | None) -> Table:
     """The names and the features of arms, however they are given; raises for what cannot be used."""
     names: Sequence[Any] | None = None
-    if isinstance(given, Mapping):
+    if type(given) is np.ndarray:
+        pass  # the quickest to look at
+    elif isinstance(given, Mapping):
         names, given = list(given), list(given.values())
     elif hasattr(given, "columns") and hasattr(given, "index"):  # pandas: an index that only counts has no names
         names = None if list(given.index) == list(range(len(given))) else list(given.index)
@@ -47,7 +49,7 @@ def read_tables(given: Any, features: int, dtype: str) -> np.ndarray:
 
 def as_matrix(given: Any, dtype: str) -> np.ndarray:
     """Rows of numbers as a matrix."""
-    if isinstance(given, Sequence) and any(isinstance(row, Mapping) for row in given):
+    if isinstance(given, list | tuple) and any(isinstance(row, Mapping) for row in given):
         raise InvalidFeatures("arms are given as dicts: make the agent with an encoder, Encoder.fit(sample)")
     try:
         rows = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)

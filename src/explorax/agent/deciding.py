@@ -1,26 +1,5 @@
-"""One decision, compiled: which arm, and with what probability it was chosen.
+"""One decision, compiled: which arm, and how often it comes up when the decision is repeated (`propensity.py`)."""
 
-**Propensities.**  P(arm | state, arms) of a randomized policy has, with few exceptions, no formula: it is the
-probability that a random θ̃ likes the arm best.  So the decision is repeated M times with fresh randomness, and
-
-    p̂ = C / (M + 1),    C = how many of the M + 1 draws, the decision itself among them, gave the chosen arm.
-
-The decision and its repetitions are exchangeable: given how often each arm came up in all of them, the decision is each
-of them with equal chances.  Two things follow, for every M and not only in the limit:
-
-    calibration       P(the arm is a | p̂_a) = p̂_a
-    off-policy use    E[1{the arm is a} / p̂_a] = P(some draw gives a) = 1 − (1 − p_a)^{M+1},  which is 1 up to arms that
-                      are never seen: inverse-propensity estimates are unbiased although p̂ is an estimate
-
-and p̂ is at least 1/(M + 1).  Its standard error is about √(p(1 − p) / M), at most 1/(2√M).
-
-Exact instead where the policy has a formula (`Policy.probabilities`), and 1 where its decisions are not random.  A
-policy whose randomness is in its training (DeepFPL) repeats its last training (`Policy.redraw`).
-
-References: the identity for 1/p̂ is that of the inverse of a binomial plus one, Chao & Strawderman, 1972.
-"""
-
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,9 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
+from explorax.agent.packing import Packing
 from explorax.policies.base import Action, Policy, State
 
 # Programs of a decision are small: handing their parts to several threads costs more than it saves.
@@ -48,8 +27,8 @@ class Rule:
 
     @classmethod
     def of(cls, policy: Policy, draws: int) -> "Rule":
-        """The rule of a policy whose propensities are estimated by that many draws."""
-        return cls(policy.act, policy.probabilities, policy.redraw, 0 if policy.probabilities else draws)
+        """The rule of a policy whose propensities are estimated by that many draws, if not by a formula."""
+        return cls(policy.act, policy.probabilities, policy.redraw, draws)
 
     def decide(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> tuple[Array, Array]:
         """[arm, forced, converged, C], and P(arm) where it has a formula; 1 otherwise.
@@ -102,20 +81,26 @@ def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=256)
-def decision(rule: Rule) -> Callable[..., tuple[Array, Array]]:
-    """`rule.decide`, compiled."""
-    return compiled(rule.decide)
+def decision(rule: Rule, packing: Packing) -> Callable[..., tuple[Array, Array]]:
+    """`rule.decide` on a packed state, compiled."""
+    return compiled(on_packed(rule.decide, packing))
 
 
 @lru_cache(maxsize=256)
-def decisions(rule: Rule, arms_differ: bool) -> Callable[..., tuple[Array, Array]]:
+def decisions(rule: Rule, packing: Packing, arms_differ: bool) -> Callable[..., tuple[Array, Array]]:
     """The same for a batch of decisions at t, t + 1, …, with the same arms on offer or with arms of their own."""
     each = 0 if arms_differ else None
-    return compiled(rule.decide, in_axes=(None, None, each, 0, each))
+    return compiled(on_packed(rule.decide, packing), in_axes=(None, None, each, 0, each))
 
 
 @lru_cache(maxsize=256)
-def repeated(rule: Rule) -> Callable[..., Array]:
+def directions(rule: Rule, packing: Packing) -> Callable[..., tuple[Array, Array]]:
+    """`rule.directions` of several decisions on a packed state, compiled."""
+    return compiled(on_packed(rule.directions, packing), in_axes=(None, None, None, 0))
+
+
+@lru_cache(maxsize=256)
+def repeated(rule: Rule, packing: Packing) -> Callable[..., Array]:
     """(K,) how often each arm comes up in M repetitions of a decision; where there is a formula, its probability."""
 
     def of_arms(keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
@@ -123,22 +108,9 @@ def repeated(rule: Rule) -> Callable[..., Array]:
             return rule.probabilities(state, arms, t, offered)
         return jnp.bincount(rule.drawn(keys[1], state, arms, t, offered), length=arms.shape[0])
 
-    return compiled(of_arms)
+    return compiled(on_packed(of_arms, packing))
 
 
-@lru_cache(maxsize=256)
-def directions(rule: Rule) -> Callable[..., tuple[Array, Array]]:
-    """`rule.directions` of several decisions, compiled."""
-    return compiled(rule.directions, in_axes=(None, None, None, 0))
-
-
-def standard_error(propensity: np.ndarray | float, draws: int) -> np.ndarray | float:
-    """Of p̂ = C/(M + 1): that of a frequency, with one success and one failure added so that it is never 0."""
-    count = draws + 1
-    smoothed = (propensity * count + 1) / (count + 2)
-    return np.sqrt(smoothed * (1 - smoothed) / count)
-
-
-def draws_for(stderr: float) -> int:
-    """Draws after which no propensity has a larger standard error."""
-    return math.ceil(0.25 / stderr**2)
+def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
+    """The function (keys, state, …) of a packed state."""
+    return lambda keys, packed, *others: function(keys, packing.unpack(packed), *others)

@@ -1,43 +1,86 @@
-"""Learning from rewards that came: one `update` after the other, in the order given, compiled.
+"""Learning from rewards that came: checked, and then one `update` after the other, in the order given, compiled.
 
 A batch is taken in pieces of a few fixed sizes, so that a handful of programs serves batches of any length.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 
 from explorax.agent.deciding import compiled
+from explorax.agent.packing import Packed, Packing
 from explorax.agent.pending import Pulled
-from explorax.policies.base import State
+from explorax.errors import InvalidReward, InvalidShape
+from explorax.glm import families
+from explorax.glm.history import Rows
+from explorax.policies.base import Policy, State
 
-PIECES = (1024, 128, 16, 1)
+PIECES = (1024, 128, 16)  # and the rest one by one
 
 
-def learn(update: Callable[..., State], state: State, pulled: Pulled, rewards: np.ndarray) -> State:
-    """The state after these rewards."""
+def learn(
+    update: Callable[..., State], packing: Packing, packed: Packed, pulled: Pulled, rewards: np.ndarray
+) -> Packed:
+    """The packed state after these rewards."""
     start = 0
     for size in PIECES:
-        while len(rewards) - start >= size:
+        while len(rewards) - start >= size > 1:
             piece = slice(start, start + size)
-            state = updates(update, size)(state, pulled.indices[piece], pulled.features[piece], rewards[piece])
+            packed = updates(update, packing, size)(
+                packed, pulled.indices[piece], pulled.features[piece], rewards[piece]
+            )
             start += size
-    return state
+    for i in range(start, len(rewards)):
+        packed = one_update(update, packing)(packed, pulled.indices[i], pulled.features[i], rewards[i])
+    return packed
 
 
 @lru_cache(maxsize=256)
-def updates(update: Callable[..., State], size: int) -> Callable[..., State]:
+def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Packed]:
+    """An update of a packed state."""
+    return compiled(lambda packed, *pulled: packing.pack(update(packing.unpack(packed), *pulled)))
+
+
+@lru_cache(maxsize=256)
+def updates(update: Callable[..., State], packing: Packing, size: int) -> Callable[..., Packed]:
     """`size` updates as one program."""
 
     def one(state: State, pulled: Any) -> tuple[State, None]:
         return update(state, *pulled), None
 
-    def all_of_them(state: State, arms: Any, features: Any, rewards: Any) -> State:
-        if size == 1:
-            return update(state, arms[0], features[0], rewards[0])
-        return lax.scan(one, state, (arms, features, rewards))[0]
+    def all_of_them(packed: Packed, arms: Any, features: Any, rewards: Any) -> Packed:
+        return packing.pack(lax.scan(one, packing.unpack(packed), (arms, features, rewards))[0])
 
     return compiled(all_of_them)
+
+
+def checked_rewards(rewards: object, ids: Sequence[int], single: bool) -> np.ndarray:
+    """Rewards as an array, one for each decision."""
+    try:
+        array = np.asarray(rewards, float)
+    except (TypeError, ValueError):
+        raise InvalidReward(f"reward {rewards!r} is not a number") from None
+    if array.shape != (() if single else (len(ids),)):
+        raise InvalidShape(f"reward has shape {array.shape}: give one number for each of {len(ids)} decisions")
+    return array.reshape(len(ids))
+
+
+def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
+    """Raise unless the policy can learn from all of these rewards."""
+    values = float(rewards[0]) if len(rewards) == 1 else rewards
+    if policy.check is None:
+        families.check_rewards(families.gaussian, values)
+    else:
+        policy.check(values)
+    if dtype == "float32" and np.any(np.abs(rewards) > np.finfo(dtype).max):
+        raise InvalidReward(f"reward {np.max(np.abs(rewards)):g} is too large for {dtype}: rescale it")
+
+
+def limited(state: State) -> list[Rows]:
+    """The histories in a state that may get full."""
+    parts = jax.tree.leaves(state, is_leaf=lambda part: isinstance(part, Rows))
+    return [part for part in parts if isinstance(part, Rows) and not part.forgets]

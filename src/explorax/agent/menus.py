@@ -10,6 +10,7 @@ which rows are there.
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,8 +87,7 @@ class Changing:
     def one(self, arms: Arms | None, given: Any, among: Among) -> Menu:
         """The arms of this table."""
         table = self.table(given, among)
-        rows, offered = padded([table.rows])
-        return Menu(*table, rows[0], offered[0])
+        return Menu(*table, *padded(table.rows))
 
     def many(self, arms: Arms | None, given: Any, among: Among) -> Menus:
         """Those of each table; an array of equal tables is taken as it is."""
@@ -118,8 +118,7 @@ class InContext:
     def one(self, arms: Arms, given: Any, among: Among) -> Menu:
         """The arms on offer, in this context."""
         (table,) = self.tables(arms, [given], among)
-        rows, offered = padded([table.rows])
-        return Menu(*table, rows[0], offered[0])
+        return Menu(*table, *padded(table.rows))
 
     def many(self, arms: Arms, given: Any, among: Among) -> Menus:
         """The same in each of several contexts."""
@@ -199,7 +198,11 @@ def several(what: str, given: Any) -> Sequence[Any]:
 
 def joined(tables: Sequence[Table]) -> Menus:
     """Tables of several decisions as one array."""
-    rows, offered = padded([table.rows for table in tables])
+    room = padded_size(max(len(table.rows) for table in tables))
+    rows = np.zeros((len(tables), room, tables[0].rows.shape[1]), tables[0].rows.dtype)
+    for i, table in enumerate(tables):
+        rows[i, : len(table.rows)] = table.rows
+    offered = np.stack([there(len(table.rows), room) for table in tables])
 
     def pick(indices: np.ndarray) -> tuple[list[Any], np.ndarray]:
         names = [table.names[i] for table, i in zip(tables, indices.tolist(), strict=True)]
@@ -208,15 +211,21 @@ def joined(tables: Sequence[Table]) -> Menus:
     return Menus(len(tables), rows, offered, pick)
 
 
-def padded(tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Matrices of several sizes as one array (N, room, d), and which rows are there (N, room)."""
-    room = padded_size(max(len(rows) for rows in tables))
-    arms = np.zeros((len(tables), room, tables[0].shape[1]), tables[0].dtype)
-    offered = np.zeros((len(tables), room), bool)
-    for i, rows in enumerate(tables):
-        arms[i, : len(rows)] = rows
-        offered[i, : len(rows)] = True
-    return arms, offered
+def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix with rows of zeros after its own, and which rows are there."""
+    count, features = rows.shape
+    room = padded_size(count)
+    if count < room:
+        arms = np.zeros((room, features), rows.dtype)
+        arms[:count] = rows
+        rows = arms
+    return rows, there(count, room)
+
+
+@lru_cache(maxsize=1024)
+def there(count: int, room: int) -> np.ndarray:
+    """The first so many of all."""
+    return np.arange(room) < count
 
 
 def padded_size(count: int) -> int:

@@ -41,6 +41,19 @@ class Pending:
         self.indices[slots] = indices
         self.features[slots] = features
         self.slots.update(zip(ids, slots, strict=True))
+        self.drop()
+
+    def add_one(self, decision: int, row: int, features: np.ndarray) -> None:
+        """The same for a single one, in a fraction of the time."""
+        if not self.free:
+            self.grow()
+        slot = self.slots[decision] = self.free.pop()
+        self.indices[slot] = row
+        self.features[slot] = features
+        self.drop()
+
+    def drop(self) -> None:
+        """The oldest, while too many wait."""
         while len(self.slots) > self.limit:
             self.free.append(self.slots.pop(next(iter(self.slots))))
             self.dropped += 1
@@ -55,6 +68,9 @@ class Pending:
 
     def find(self, ids: Sequence[int], given_out: int) -> Pulled:
         """What these decisions were; raises for the first that does not wait."""
+        if len(ids) == 1 and ids[0] in self.slots:
+            slot = self.slots[ids[0]]
+            return Pulled(self.indices[slot : slot + 1], self.features[slot : slot + 1].copy())
         if len(set(ids)) < len(ids):
             twice = next(each for each in ids if ids.count(each) > 1)
             raise AlreadyRewarded(f"decision {twice} is named twice: give one reward for each decision")

@@ -18,9 +18,10 @@ import numpy as np
 from jax import Array
 
 from explorax.agent import deciding
+from explorax.agent.packing import Packed, Packing
 from explorax.agent.sets import ArmSet
 from explorax.errors import InvalidArgument
-from explorax.policies.base import Policy, State
+from explorax.policies.base import Policy
 from explorax.registry import policies
 
 
@@ -49,10 +50,12 @@ class Points:
         """d."""
         return self.set.features
 
-    def choose(self, keys: Array, state: State, times: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray | None]:
+    def choose(
+        self, keys: Array, packing: Packing, packed: Packed, times: np.ndarray
+    ) -> tuple[np.ndarray, Any, np.ndarray | None]:
         """(n, d) points, whether each was forced and its fit converged, and how often each came up in M + 1 draws."""
         units = jnp.eye(self.features, dtype=self.dtype)
-        thetas, flags = deciding.directions(self.rule)(keys, state, units, times)
+        thetas, flags = deciding.directions(self.rule, packing)(keys, packed, units, times)
         points = self.set.maximize(np.asarray(thetas, float).reshape(-1, self.features))
         points = points.reshape(len(times), -1, self.features)
         chosen = points[:, 0].astype(self.dtype)

@@ -16,6 +16,7 @@ e^{−Mr} μ̇ ≤ μ̇(η + r) ≤ e^{Mr} μ̇, which is what makes a damped Ne
 Reference: McCullagh & Nelder, Generalized Linear Models, 1989, chapter 2.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -119,6 +120,8 @@ def get(family: str | Family) -> Family:
 
 def check_rewards(family: Family, rewards: object) -> None:
     """Raise `InvalidReward` unless every reward is one the family can produce."""
+    if type(rewards) is float and math.isfinite(rewards) and np.all(family.valid(rewards)):  # type: ignore[arg-type]
+        return  # a single number, in a fraction of the time
     try:
         values = np.asarray(rewards, float)
     except (TypeError, ValueError):

@@ -52,7 +52,7 @@ class Policy(NamedTuple):
     init: Callable[..., State]
     act: Callable[..., Action]
     update: Callable[..., State]
-    check: Callable[[State, ArrayLike], None] | None = None  # raises unless the state can learn these rewards
+    check: Callable[[ArrayLike], None] | None = None  # raises unless all of these rewards are possible
     probabilities: Callable[..., Array] | None = None  # (state, arms, t, offered) -> (K,) P(arm) by a formula
     extend: Callable[[State, Array], State] | None = None  # the same past with further fixed arms, rows after the old
     redraw: Callable[[Array, State], State] | None = None  # (key, state): with other noise in the last training
@@ -72,7 +72,7 @@ class Program(NamedTuple):
 
     act: Callable[..., Action]
     update: Callable[..., State]
-    check: Callable[[State, ArrayLike], None]
+    check: Callable[[ArrayLike], None]
 
 
 def checked(
@@ -81,7 +81,7 @@ def checked(
     act: Act,
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
-    check: Callable[[State, ArrayLike], None],
+    check: Callable[[ArrayLike], None],
 ) -> Policy:
     """Wrap bare functions into a `Policy`: compiled, and with every argument checked first.
 
@@ -116,7 +116,7 @@ def compiled(
     act: Act,
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
-    check: Callable[[State, ArrayLike], None],
+    check: Callable[[ArrayLike], None],
     check_pulled: Callable[[State, ArrayLike, ArrayLike], None] = lambda state, arm, x: None,
 ) -> Program:
     """`act` and `update` compiled, and with every argument checked first."""
@@ -144,7 +144,7 @@ def compiled(
         check_count("arm", arm, "the index of the arm that was pulled", want.arms)
         if np.ndim(reward) != 0:
             raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
-        check(state, reward)
+        check(reward)
         check_pulled(state, arm, x)
         if is_known(reward) and np.abs(np.asarray(reward, float)) > float(jnp.finfo(x.dtype).max):
             raise InvalidReward(f"reward {reward} is too large for {x.dtype}: rescale it, or give the arms as float64")

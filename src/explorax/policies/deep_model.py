@@ -159,7 +159,7 @@ class Trainer:
             chosen = (history.seen - 1 - jnp.arange(self.batch)) % history.capacity
         return history.features[chosen], history.sums[chosen], history.counts[chosen]
 
-    def check(self, state: Any, rewards: ArrayLike) -> None:
+    def check(self, rewards: ArrayLike) -> None:
         """Raise if a reward is impossible."""
         if is_known(rewards):
             families.check_rewards(self.family, rewards)

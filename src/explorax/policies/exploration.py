@@ -72,16 +72,26 @@ def choose(
 ) -> tuple[Array, Array]:
     """The forced arm while t < τ, else the best score; and whether it was forced."""
     forced = t < exploration.rounds
+    if offered is not None:
+        return lax.cond(
+            forced, lambda: forced_arm(exploration, arms, t, offered), lambda: best(scores, offered)
+        ), forced
     if exploration.arms is None:
-        candidates = arms if offered is None else jnp.where(offered[:, None], arms, 0)
-        order = lax.cond(forced, lambda: spanning_arms(candidates).arms, lambda: jnp.zeros(min(arms.shape), int))
+        order = lax.cond(forced, lambda: spanning_arms(arms).arms, lambda: jnp.zeros(min(arms.shape), int))
     else:
         order = exploration.arms % arms.shape[0]
-    length = order.shape[0] if offered is None else jnp.minimum(order.shape[0], jnp.sum(offered))
-    in_turn = order[t % exploration.cycle % length]
-    if offered is not None:  # a forced arm that is not on offer gives way to one that is
-        in_turn = jnp.where(offered[in_turn], in_turn, counted(in_turn, offered))
-    return jnp.where(forced, in_turn, best(scores, offered)), forced
+    in_turn = order[t % exploration.cycle % order.shape[0]]
+    return jnp.where(forced, in_turn, best(scores)), forced
+
+
+def forced_arm(exploration: Exploration, arms: Array, t: Array, offered: Array) -> Array:
+    """The arm that is forced in round t; if it is not on offer, it gives way to one that is."""
+    if exploration.arms is None:
+        order = spanning_arms(jnp.where(offered[:, None], arms, 0)).arms
+    else:
+        order = exploration.arms % arms.shape[0]
+    in_turn = order[t % exploration.cycle % jnp.minimum(order.shape[0], jnp.sum(offered))]
+    return jnp.where(offered[in_turn], in_turn, counted(in_turn, offered))
 
 
 def best(scores: Array, offered: Array | None = None) -> Array:
@@ -89,11 +99,12 @@ def best(scores: Array, offered: Array | None = None) -> Array:
     count = scores.shape[0]
     if offered is None:
         return jnp.min(jnp.where(scores == jnp.max(scores), jnp.arange(count), count - 1))
-    scores = jnp.where(offered, scores, -jnp.inf)
-    first = jnp.min(jnp.where(offered & (scores == jnp.max(scores)), jnp.arange(count), count))
-    return jnp.where(first < count, first, counted(jnp.zeros((), int), offered))
+    largest = jnp.max(jnp.where(offered, scores, -jnp.inf))
+    places = jnp.arange(count)  # should scores be no numbers, the first arm on offer
+    return jnp.min(jnp.where(offered, jnp.where(scores == largest, places, count + places), 2 * count)) % count
 
 
 def counted(number: Array, offered: Array) -> Array:
     """The arm of that number, counted from 0 and in a circle, among those on offer."""
-    return jnp.searchsorted(jnp.cumsum(offered), number % jnp.sum(offered) + 1)
+    rank = jnp.cumsum(offered) - 1
+    return jnp.argmax(offered & (rank == number % jnp.sum(offered))).astype(number.dtype)

@@ -1,0 +1,122 @@
+"""One `choose` and one `learn` of `explorax.Agent`, next to the same of other libraries, in one run.
+
+    python benchmarks/agent_speed.py DIR [--repeats 5] [--rounds 2000]
+
+DIR holds the environments of the other libraries: `python benchmarks/peers/environments.py DIR` makes them.  Every
+library plays the same rounds (`peers/common.py`), K = 100 arms with d = 20 features, on one core, one process after the
+other; then all of them again.  The table has medians over the repeats of the median and of the 99th percentile, in
+microseconds, and the ratio of choose + learn to that of explorax's entry in the same repeat: its median, least and most.
+
+A second table is about `choose_many`: the time of one of 10 000 decisions, and how many of them one `choose` costs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PEERS = Path(__file__).parent / "peers"
+RUNS = {  # what is run, and which of explorax's entries it is compared with
+    "explorax glm_tsl": ("explorax", ["--policy", "glm_tsl"], None),
+    "explorax glm_tsl, propensity": ("explorax", ["--policy", "glm_tsl propensity"], None),
+    "explorax lin_ts": ("explorax", ["--policy", "lin_ts"], None),
+    "explorax lin_ucb": ("explorax", ["--policy", "lin_ucb"], None),
+    "bayesianbandits logit TS, shared": ("bayesianbandits", ["--shape", "shared"], "explorax glm_tsl"),
+    "bayesianbandits logit TS, per arm": ("bayesianbandits", ["--shape", "disjoint"], "explorax glm_tsl"),
+    "contextualbandits linreg, shared": ("contextualbandits", ["--shape", "shared"], "explorax lin_ucb"),
+    "contextualbandits LinTS, per arm": ("contextualbandits", ["--shape", "disjoint"], "explorax lin_ts"),
+    "mabwiser LinTS, per arm": ("mabwiser", [], "explorax lin_ts"),
+    "vowpalwabbit SquareCB, propensity": ("vowpalwabbit", [], "explorax glm_tsl, propensity"),
+}
+
+
+def measure(directory: Path, library: str, options: list[str], rounds: int, seed: int) -> dict[str, Any]:
+    """One run of one library in its own environment."""
+    python = Path(sys.executable) if library == "explorax" else directory / library / "bin" / "python"
+    command = [python, PEERS / f"{library}_adapter.py", *options, "--rounds", str(rounds), "--seed", str(seed)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    if found.returncode:
+        raise SystemExit(f"{library} failed:\n{found.stderr}")
+    measured: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
+    return measured
+
+
+def batches(repeats: int) -> None:
+    """`choose_many` of 10 000 contexts against single calls, alternating, on one core."""
+    from explorax import devices
+
+    devices.decide_inline()
+    from explorax import Agent, make
+
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    contexts = np.random.default_rng(0).uniform(-1, 1, (10_000, 100, 20))
+    print(
+        f"\n{'choose_many of 10 000 contexts, K = 100, d = 20':48} {'us each':>9} {'one call':>9} {'ratio':>7}  least-most"
+    )
+    for label, dtype, draws in (
+        ("no propensity", "float64", 0),
+        ("no propensity, float32", "float32", 0),
+        ("100 draws", "float64", 100),
+    ):
+        agent = Agent(make("glm_tsl", memory="constant"), features=20, draws=draws, dtype=dtype, max_pending=20_000)
+        given = contexts.astype(dtype)
+        count = 10_000 if draws == 0 else 1_000
+        ids = agent.choose_many(given[:count]).ids
+        agent.learn(list(ids)[:300], np.tile([0.0, 1.0], 150))
+        for context in given[:50]:
+            agent.choose(context)
+        each, single = [], []
+        for _ in range(repeats):
+            began = time.perf_counter()
+            agent.choose_many(given[:count])
+            each.append((time.perf_counter() - began) / count * 1e6)
+            times = []
+            for context in given[:500]:
+                began = time.perf_counter()
+                agent.choose(context)
+                times.append((time.perf_counter() - began) * 1e6)
+            single.append(np.median(times))
+        ratios = np.divide(single, each)
+        row = f"{np.median(each):9.2f} {np.median(single):9.1f} {np.median(ratios):7.1f}  {ratios.min():.1f}-{ratios.max():.1f}"
+        print(f"{label:48} {row}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path, help="environments of the other libraries")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=2000)
+    options = parser.parse_args()
+    directory = options.directory.resolve()
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in RUNS}
+    for repeat in range(options.repeats):
+        for name, (library, its_options, _) in RUNS.items():
+            found[name].append(measure(directory, library, its_options, options.rounds, repeat))
+
+    def of(name: str, what: str, quantile: str) -> np.ndarray:
+        return np.array([run[what][quantile] for run in found[name]])
+
+    print("K = 100, d = 20, one core; microseconds                choose            learn             both")
+    print(f"{'':40} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8}  ratio to explorax")
+    for name, (_, _, reference) in RUNS.items():
+        columns = [
+            np.median(of(name, what, q)) for what in ("choose_us", "learn_us", "both_us") for q in ("median", "p99")
+        ]
+        line = f"{name:40} " + " ".join(f"{value:8.1f}" for value in columns)
+        if reference is not None:
+            ratios = of(name, "both_us", "median") / of(reference, "both_us", "median")
+            line += f"  {np.median(ratios):.1f} ({ratios.min():.1f}-{ratios.max():.1f}) of {reference.removeprefix('explorax ')}"
+        print(line)
+    rewards = {name: np.mean([run["mean_reward"] for run in runs]) for name, runs in found.items()}
+    print("mean reward: " + ", ".join(f"{name} {reward:.3f}" for name, reward in rewards.items()))
+    batches(options.repeats)
+
+
+if __name__ == "__main__":
+    main()

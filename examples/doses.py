@@ -1,0 +1,64 @@
+"""The dose of a medicine for each patient, from outcomes that are graded between 0 (no relief) and 1 (full recovery).
+
+    python examples/doses.py [--rounds 600] [--seed 0]
+
+Too little does not help and too much harms, so the features have the square of the dose; heavier patients need more, so
+they have dose × weight.  They are made by hand here, and the agent gets a table of the doses for every patient.  Its
+model is logit(mean grade) = xᵀθ: rewards of the Bernoulli family may be any numbers in [0, 1].
+
+The agent follows the perturbed leader, with a memory of constant size.  Propensities are not asked for: draws=0.
+"""
+
+import argparse
+
+import numpy as np
+
+from explorax import Agent, make
+
+DOSES = [10, 20, 30, 40, 50, 60, 70, 80]  # mg
+PRECISION = 4.0  # of grades, which are beta distributed
+
+
+def features(dose: int, weight: float) -> list[float]:
+    """With numbers of size about 1: the dose from 45 mg in steps of 20 mg, the weight from 75 kg in steps of 20 kg."""
+    level, size = (dose - 45) / 20, (weight - 75) / 20
+    return [1.0, level, level**2, size, size**2, level * size]
+
+
+def expected_grade(dose: int, weight: float) -> float:
+    """The truth, which the agent does not see: the best dose is 0.6 mg for each kg."""
+    return float(1 / (1 + np.exp(-1.5 + ((dose - 0.6 * weight) / 15) ** 2)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    weights = rng.uniform(45, 105, options.rounds)  # kg, of one patient after the other
+    agent = Agent(make("glm_fpl", memory="constant"), features=6, seed=options.seed, draws=0)
+    given = np.zeros(options.rounds)
+    for t, weight in enumerate(weights):
+        decision = agent.choose({dose: features(dose, weight) for dose in DOSES})
+        mean = expected_grade(decision.arm, weight)
+        agent.learn(decision.id, rng.beta(PRECISION * mean, PRECISION * (1 - mean)))
+        given[t] = decision.arm
+
+    grades = np.array([[expected_grade(dose, weight) for dose in DOSES] for weight in weights])
+    best = np.array(DOSES)[grades.argmax(axis=1)]
+    received = grades[np.arange(options.rounds), np.searchsorted(DOSES, given)]
+    second_half = np.arange(options.rounds) >= options.rounds // 2
+    print("doses of the second half of the patients, on average")
+    print(f"{'weight':>12s} {'patients':>9s} {'given':>6s} {'best':>6s}")
+    for low in (45, 65, 85):
+        these = second_half & (weights >= low) & (weights < low + 20)
+        if these.any():
+            averages = f"{given[these].mean():6.1f} {best[these].mean():6.1f}"
+            print(f"{f'{low} to {low + 20} kg':>12s} {these.sum():9d} {averages}")
+    agents, random, ideal = received.mean(), grades.mean(), grades.max(axis=1).mean()
+    print(f"\nmean grade: {agents:.3f} with the agent, {random:.3f} at random, {ideal:.3f} at best")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""The price of a product, from what is sold in an hour: counts, and the profit that they bring.
+
+    python examples/prices.py [--rounds 1000] [--seed 0]
+
+An agent maximizes the mean of what it is paid, here the profit of an hour, which is not a count: margin × units sold.
+The Poisson family will do all the same.  Its mean is e^{xᵀθ}, and where sales fall exponentially with the price p,
+
+    profit = (p − cost) · units,    log E[profit] = log(p − cost) + a − b p,
+
+which is linear in the features 1, p and log(p − cost).  A Poisson fit needs no more: it finds the mean of any rewards
+that are 0 or more, if the mean has this form.  How sure the agent is, is right if the variance of a reward is about its
+mean.  That of units is; so profits are counted in margins of a middle price, which makes them units of that price.
+
+Reference: Gourieroux, Monfort & Trognon, Pseudo maximum likelihood methods: applications to Poisson models, 1984.
+"""
+
+import argparse
+from collections import Counter
+
+import numpy as np
+
+from explorax import Agent, make
+
+COST = 2.00
+PRICES = [2.50, 3.00, 3.50, 4.00, 4.50, 5.00, 5.50, 6.00, 6.50, 7.00, 7.50, 8.00]
+MIDDLE = 5.00
+
+
+def features(price: float) -> list[float]:
+    """1, p and log(p − cost), measured from the middle price."""
+    return [1.0, price - MIDDLE, float(np.log((price - COST) / (MIDDLE - COST)))]
+
+
+def expected_sales(price: float) -> float:
+    """The truth, which the agent does not see."""
+    return 20 * float(np.exp(-0.5 * price))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    arms = np.array([features(price) for price in PRICES])  # without names: an arm is the number of its row
+    agent = Agent(make("glm_tsl", family="poisson"), arms=arms, seed=options.seed)
+    hours: Counter[int] = Counter()
+    for _ in range(options.rounds):
+        decision = agent.choose()
+        price = PRICES[decision.arm]
+        units = rng.poisson(expected_sales(price))
+        agent.learn(decision.id, units * (price - COST) / (MIDDLE - COST))
+        hours[decision.arm] += 1
+
+    profits = [(price - COST) * expected_sales(price) for price in PRICES]
+    estimates = (MIDDLE - COST) * np.exp(arms @ np.asarray(agent.state.theta_mle))
+    print(f"{'price':>5s} {'hours':>6s} {'profit':>7s} {'estimate':>9s}")
+    for arm, price in enumerate(PRICES):
+        print(f"{price:5.2f} {hours[arm]:6d} {profits[arm]:7.2f} {estimates[arm]:9.2f}")
+    earned = sum(profits[arm] * count for arm, count in hours.items()) / options.rounds
+    random, best = np.mean(profits), max(profits)
+    print(f"\nprofit per hour: {earned:.3f} with the agent, {random:.3f} at random, {best:.3f} at best")
+
+
+if __name__ == "__main__":
+    main()
