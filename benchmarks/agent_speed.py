@@ -5,7 +5,7 @@
 DIR holds the environments of the other libraries: `python benchmarks/peers/environments.py DIR` makes them.  Every
 library plays the same rounds (`peers/common.py`), K = 100 arms with d = 20 features, on one core, one process after the
 other; then all of them again.  The table has medians over the repeats of the median and of the 99th percentile, in
-microseconds, and the ratio of choose + learn to that of explorax's entry in the same repeat: its median, least and most.
+microseconds, and the ratio of choose + learn to that of explorax in the same repeat: its median, least and most.
 
 A second table is about `choose_many`: the time of one of 10 000 decisions, and how many of them one `choose` costs.
 """
@@ -39,8 +39,8 @@ RUNS = {  # what is run, and which of explorax's entries it is compared with
 def measure(directory: Path, library: str, options: list[str], rounds: int, seed: int) -> dict[str, Any]:
     """One run of one library in its own environment."""
     python = Path(sys.executable) if library == "explorax" else directory / library / "bin" / "python"
-    command = [python, PEERS / f"{library}_adapter.py", *options, "--rounds", str(rounds), "--seed", str(seed)]
-    found = subprocess.run(command, capture_output=True, text=True)
+    played = ["--rounds", str(rounds), "--seed", str(seed)]
+    found = subprocess.run([python, PEERS / f"{library}_adapter.py", *options, *played], capture_output=True, text=True)
     if found.returncode:
         raise SystemExit(f"{library} failed:\n{found.stderr}")
     measured: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
@@ -56,9 +56,8 @@ def batches(repeats: int) -> None:
 
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     contexts = np.random.default_rng(0).uniform(-1, 1, (10_000, 100, 20))
-    print(
-        f"\n{'choose_many of 10 000 contexts, K = 100, d = 20':48} {'us each':>9} {'one call':>9} {'ratio':>7}  least-most"
-    )
+    title = "choose_many of 10 000 contexts, K = 100, d = 20"
+    print(f"\n{title:48} {'us each':>9} {'one call':>9} {'ratio':>7}  least-most")
     for label, dtype, draws in (
         ("no propensity", "float64", 0),
         ("no propensity, float32", "float32", 0),
@@ -83,8 +82,8 @@ def batches(repeats: int) -> None:
                 times.append((time.perf_counter() - began) * 1e6)
             single.append(np.median(times))
         ratios = np.divide(single, each)
-        row = f"{np.median(each):9.2f} {np.median(single):9.1f} {np.median(ratios):7.1f}  {ratios.min():.1f}-{ratios.max():.1f}"
-        print(f"{label:48} {row}")
+        middle = f"{np.median(each):9.2f} {np.median(single):9.1f} {np.median(ratios):7.1f}"
+        print(f"{label:48} {middle}  {ratios.min():.1f}-{ratios.max():.1f}")
 
 
 def main() -> None:
@@ -111,7 +110,8 @@ def main() -> None:
         line = f"{name:40} " + " ".join(f"{value:8.1f}" for value in columns)
         if reference is not None:
             ratios = of(name, "both_us", "median") / of(reference, "both_us", "median")
-            line += f"  {np.median(ratios):.1f} ({ratios.min():.1f}-{ratios.max():.1f}) of {reference.removeprefix('explorax ')}"
+            spread = f"{np.median(ratios):.2f} ({ratios.min():.2f}-{ratios.max():.2f})"
+            line += f"  {spread} of {reference.removeprefix('explorax ')}"
         print(line)
     rewards = {name: np.mean([run["mean_reward"] for run in runs]) for name, runs in found.items()}
     print("mean reward: " + ", ".join(f"{name} {reward:.3f}" for name, reward in rewards.items()))

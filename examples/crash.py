@@ -44,7 +44,7 @@ def serve(place: Path, rounds: int, seed: int, killed_at: int = -1) -> list[str]
 
         while (t := agent.decisions) < rounds:
             for i in range(max(0, t - LATEST), t):
-                if i + delays[i] == t and i in agent.pending:
+                if i + delays[i] == t and agent.is_pending(i):
                     reward = float(luck[i] < success_rate(shown[i]))
                     write(id=i, reward=reward)
                     agent.learn(i, reward)
@@ -69,7 +69,7 @@ def repeat(agent: Agent, log: Path) -> dict[int, str]:
             shown[entry["id"]] = entry["arm"]
             if entry["id"] == agent.decisions and agent.choose().arm != entry["arm"]:
                 raise SystemExit(f"decision {entry['id']} of {log} was made with another snapshot or seed")
-        elif entry["id"] in agent.pending:
+        elif agent.is_pending(entry["id"]):
             agent.learn(entry["id"], entry["reward"])
     return shown
 

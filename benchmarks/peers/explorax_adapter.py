@@ -10,14 +10,11 @@ the calling thread if told so before JAX starts (`explorax.devices.decide_inline
 
 import argparse
 import sys
+from typing import ClassVar
 
 from common import Adapter, Floats, Shape, main
 
-from explorax import devices
-
-devices.decide_inline()
-
-from explorax import Agent, make  # noqa: E402
+from explorax import Agent, devices, make
 
 POLICIES = {
     "glm_tsl": ({"memory": "constant"}, 0),
@@ -30,7 +27,7 @@ POLICIES = {
 class Deciding(Adapter):
     """An agent of explorax."""
 
-    shape: Shape = "shared"
+    shape: ClassVar[Shape] = "shared"
     algorithm = "glm_tsl"
 
     def __init__(self, arms: int, features: int, seed: int) -> None:
@@ -54,6 +51,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--policy", choices=list(POLICIES), default="glm_tsl")
     chosen, others = parser.parse_known_args()
+    devices.decide_inline()
     Deciding.algorithm = chosen.policy
     sys.argv[1:] = others
     main("explorax", [Deciding])

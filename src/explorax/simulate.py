@@ -168,6 +168,8 @@ def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -
     world = join(worlds, axes)
     states = [start(job, its_world, instances, seed) for job, its_world in zip(jobs, worlds, strict=True)]
     check_capacity(states[0], schedule.rounds)
+    if len({shape_of(state) for state in states}) > 1:  # memories of different kinds are no one batch
+        return [play([job], schedule, instances, seed)[0] for job in jobs]
     state = join(states, 0)
 
     target = schedule.chunk or (CHUNK if jax.default_backend() == "cpu" else CHUNK_ELSEWHERE)
@@ -204,6 +206,12 @@ def start(job: Job, world: Any, instances: range, seed: int) -> State:
         return jax.vmap(lambda key: job.policy.init(job.environment.features, key))(keys)
     offer = jax.vmap(job.environment.offer, (None, job.environment.axes, None))(jax.random.key(0), world, 0)
     return jax.vmap(job.policy.init)(offer.arms, keys)
+
+
+def shape_of(state: State) -> Any:
+    """What two states must have in common to be joined."""
+    leaves, structure = jax.tree.flatten(state)
+    return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
 def join(batches: Sequence[Any], axes: Any) -> Any:

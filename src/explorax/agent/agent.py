@@ -13,8 +13,10 @@ Four kinds of arms, by how the agent is made:
       encoder=                    choose({"device": "mobile", …})
     arms=sets.ball(…)             an infinite set; a point of it is chosen (`sets`).  choose()
 
-`arms.py` says what a table may be.  Of arms with equal features only the first is ever chosen: ties go to it.  Decision t is a function of the seed, of t and of the state: `choose` and `learn`
-again in the same order make the same decisions, which are those of `simulate` with one instance and the same seed.
+`arms.py` says what a table may be.  Of arms with equal features only the first is ever chosen: ties go to it.
+
+Decision t is a function of the seed, of t and of the state: `choose` and `learn` again in the same order make the same
+decisions, which are those of `simulate` with one instance and the same seed.
 
 **Threads.**  Any number of threads may call any method.  Choosing reads a state that is never changed, only replaced,
 so choosers do not wait for the learner nor for each other; learning, saving and changing arms go one at a time.  A
@@ -45,7 +47,6 @@ from explorax.agent.points import Points
 from explorax.agent.sets import ArmSet
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm.history import check_room
 from explorax.policies.base import Policy, State
 from explorax.simulate import INIT, POLICY, REPEAT, instance_keys
 
@@ -115,7 +116,7 @@ class Agent:
             self._keys = jnp.stack(keys)
             start = own.matrix if own is not None and self.kind.kind == "fixed" else self.kind.features
             state = policy.init(start, instance_keys(seed, range(1), INIT)[0])
-            self._now, self._is_limited = Now.of(state, own), bool(learning.limited(state))
+            self._now, self._room = Now.of(state, own), learning.room(state)
         self._pending = Pending(self.kind.features, dtype, max_pending)
 
     @property
@@ -217,7 +218,9 @@ class Agent:
 
     # Learning
 
-    def learn(self, decision_id: int | Sequence[int], reward: float | Sequence[float]) -> None:
+    def learn(
+        self, decision_id: int | Sequence[int] | np.ndarray, reward: float | Sequence[float] | np.ndarray
+    ) -> None:
         """Take in the reward of a decision, or those of several, in the order given.
 
         Raises, and changes nothing at all, if one of the decisions is unknown or has had its reward, or if one of the
@@ -231,11 +234,11 @@ class Agent:
                 pulled = self._pending.find(ids, self._count)
             with self._precision():
                 learning.check_possible(self.policy, rewards, self.dtype)
-                for rows in learning.limited(self.state) if self._is_limited else ():
-                    check_room(rows, len(ids))
+                if len(ids) > self._room:
+                    learning.check_room_for(self.state, len(ids))
                 packed = learning.learn(self.policy.update, now.packing, now.packed, pulled, rewards)
             with self._lock:
-                self._now = now._replace(packed=packed)
+                self._now, self._room = now._replace(packed=packed), self._room - len(ids)
                 self._pending.remove(ids)
 
     # Arms that come and go
@@ -312,7 +315,8 @@ class Agent:
         agent.kind = replace(agent.kind, encoder=saved.encoder)  # type: ignore[arg-type]
         with agent._precision():
             own = None if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
-            agent._now = Now.of(saved.state(agent.state, path), own)
+            state = saved.state(agent.state, path)
+            agent._now, agent._room = Now.of(state, own), learning.room(state)
         agent._count, agent._pending.dropped = saved.decisions, saved.dropped
         agent._pending.add(saved.waiting.tolist(), *saved.pulled)
         return agent

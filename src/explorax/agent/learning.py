@@ -3,6 +3,7 @@
 A batch is taken in pieces of a few fixed sizes, so that a handful of programs serves batches of any length.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ from explorax.agent.packing import Packed, Packing
 from explorax.agent.pending import Pulled
 from explorax.errors import InvalidReward, InvalidShape
 from explorax.glm import families
-from explorax.glm.history import Rows
+from explorax.glm.history import Rows, check_room
 from explorax.policies.base import Policy, State
 
 PIECES = (1024, 128, 16)  # and the rest one by one
@@ -78,6 +79,17 @@ def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
         policy.check(values)
     if dtype == "float32" and np.any(np.abs(rewards) > np.finfo(dtype).max):
         raise InvalidReward(f"reward {np.max(np.abs(rewards)):g} is too large for {dtype}: rescale it")
+
+
+def room(state: State) -> float:
+    """How many more rewards a state can take in; infinite where it forgets, or remembers without rows."""
+    return min((rows.capacity - int(rows.seen) for rows in limited(state)), default=math.inf)
+
+
+def check_room_for(state: State, count: int) -> None:
+    """Raise if so many rewards find no room."""
+    for rows in limited(state):
+        check_room(rows, count)
 
 
 def limited(state: State) -> list[Rows]:

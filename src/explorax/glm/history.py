@@ -14,6 +14,20 @@ A GLM needs N_x and Y_x and nothing else, because its loss over t rounds depends
     history.record(arm, x, reward) -> history        fit(family, history, …)        history.gram() = Σ X_l X_lᵀ
 
 so another kind of memory, such as a constant-size summary of a GLM, needs these three and no change of any policy.
+
+**Forgetting**, for parameters that change over time, in one of two ways.
+
+*A discount* γ: when a reward is recorded, every earlier one weighs γ times what it did.  After t rewards the loss is
+
+    Σ_l γ^{t−l} [b(X_lᵀθ) − Y_l X_lᵀθ] + ½ λ ‖θ‖².
+
+A reward of weight w counts as w rewards everywhere: N_x, Y_x, H = Σ w_l μ̇ X_l X_lᵀ + λI and G = Σ w_l X_l X_lᵀ are
+weighted sums.  The ridge is not discounted: where nothing was seen for long the prior is left, and H ⪰ λI at any time.
+
+*A window* W: the last W rewards count, all others do not.
+
+References: Russac, Vernade & Cappé, Weighted Linear Bandits for Non-Stationary Environments, NeurIPS 2019 (discount);
+Cheung, Simchi-Levi & Zhu, Learning to Optimize under Non-Stationarity, AISTATS 2019 (window).
 """
 
 from typing import NamedTuple
@@ -22,8 +36,11 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import is_known
-from explorax.errors import HistoryFull
+from explorax.batching import where_needed
+from explorax.checks import check_whole, is_known, is_number
+from explorax.errors import HistoryFull, InvalidArgument
+
+MOSTLY_ROUNDING = 0.01  # share of a sum of squares below which what a subtraction leaves is counted anew
 
 
 class Grouped(NamedTuple):
@@ -39,13 +56,52 @@ class Grouped(NamedTuple):
         nothing = jnp.zeros_like(arms[:, 0])
         return cls(arms, nothing, nothing)
 
-    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike) -> "Grouped":
+    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike, discount: ArrayLike | None = None) -> "Grouped":
         """One more reward of this arm; `x` is its row and not needed."""
-        return self._replace(counts=self.counts.at[arm].add(1), sums=self.sums.at[arm].add(reward))
+        counts, sums = self.counts, self.sums
+        if discount is not None:
+            counts, sums = discounted(counts, sums, discount)
+        return self._replace(counts=counts.at[arm].add(1), sums=sums.at[arm].add(reward))
 
     def gram(self) -> Array:
         """G = Σ N_x x xᵀ."""
         return weighted_gram(self.features, self.counts)
+
+
+class Recent(NamedTuple):
+    """The last W rewards of fixed arms, in a ring: what a window of a `Grouped` history needs beside it."""
+
+    arms: Array  # (W,) the arm of each
+    rewards: Array  # (W,) 0 where there is none yet
+    seen: Array  # () rewards so far, kept or not
+
+    @classmethod
+    def of(cls, window: int, dtype: jnp.dtype) -> "Recent":
+        """Room for so many rewards."""
+        return cls(jnp.zeros(window, int), jnp.zeros(window, dtype), jnp.zeros((), int))
+
+    @property
+    def position(self) -> Array:
+        """Where the next reward goes, in place of the oldest one."""
+        return self.seen % self.arms.shape[-1]
+
+    def oldest(self) -> tuple[Array, Array]:
+        """The arm whose reward leaves when the next one comes, and whether there is one to leave."""
+        return self.arms[self.position], self.seen >= self.arms.shape[-1]
+
+    def record(self, arm: ArrayLike, reward: ArrayLike) -> "Recent":
+        """One more reward, in place of the oldest."""
+        arms, rewards = self.arms.at[self.position].set(arm), self.rewards.at[self.position].set(reward)
+        return Recent(arms, rewards, self.seen + 1)
+
+    def forget(self, history: Grouped) -> Grouped:
+        """The history without the reward that leaves when the next one comes."""
+        arm, really = self.oldest()
+        # A sum of what stays, where a difference would let rounding add up; without rewards it is exactly 0.
+        stays = (self.arms == arm) & (jnp.arange(self.arms.shape[0]) != self.position)
+        left = jnp.where(really, jnp.sum(jnp.where(stays, self.rewards, 0)), history.sums[arm])
+        counts = history.counts.at[arm].add(-really.astype(history.counts.dtype))
+        return history._replace(counts=counts, sums=history.sums.at[arm].set(left))
 
 
 class Rows(NamedTuple):
@@ -56,8 +112,8 @@ class Rows(NamedTuple):
     """
 
     features: Array  # (capacity, d)
-    counts: Array  # (capacity,) 1 where a row is filled, else 0
-    sums: Array  # (capacity,) the rewards
+    counts: Array  # (capacity,) 1 where a row is filled, else 0; with a discount, its weight
+    sums: Array  # (capacity,) the rewards; with a discount, times their weights
     seen: Array  # () rewards so far, kept or not
     forgets: Array  # () bool: when full, overwrite the oldest row
 
@@ -82,15 +138,20 @@ class Rows(NamedTuple):
         """How many rewards found no room; always 0 in a history that forgets."""
         return jnp.where(self.forgets, 0, jnp.maximum(self.seen - self.capacity, 0))
 
-    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike, really: ArrayLike = True) -> "Rows":
+    def record(
+        self, arm: ArrayLike, x: Array, reward: ArrayLike, really: ArrayLike = True, discount: ArrayLike | None = None
+    ) -> "Rows":
         """One more reward, unless not `really`; `arm` is its index at the time and not needed."""
         # A position past the end is dropped by JAX, which is what a history that may not forget wants.
         position = jnp.where(self.forgets, self.seen % self.capacity, self.seen)
         position = jnp.where(really, position, self.capacity)
+        counts, sums = self.counts, self.sums
+        if discount is not None:
+            counts, sums = discounted(counts, sums, jnp.where(position < self.capacity, discount, 1))
         return self._replace(
             features=self.features.at[position].set(x, mode="drop"),
-            counts=self.counts.at[position].set(1, mode="drop"),
-            sums=self.sums.at[position].set(reward, mode="drop"),
+            counts=counts.at[position].set(1, mode="drop"),
+            sums=sums.at[position].set(reward, mode="drop"),
             seen=self.seen + jnp.asarray(really, self.seen.dtype),
         )
 
@@ -114,15 +175,37 @@ class Moments(NamedTuple):
 
     second: Array  # (d, d) Σ x xᵀ
     cross: Array  # (d,) Σ x y
+    recent: Rows | None = None  # with a window: what is in it
 
     @classmethod
-    def of(cls, features: int, dtype: jnp.dtype) -> "Moments":
+    def of(cls, features: int, dtype: jnp.dtype, window: int | None = None) -> "Moments":
         """Nothing seen yet."""
-        return cls(jnp.zeros((features, features), dtype), jnp.zeros(features, dtype))
+        recent = None if window is None else Rows.of(window, features, dtype, forgets=True)
+        return cls(jnp.zeros((features, features), dtype), jnp.zeros(features, dtype), recent)
 
-    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike) -> "Moments":
+    def record(self, arm: ArrayLike, x: Array, reward: ArrayLike, discount: ArrayLike | None = None) -> "Moments":
         """One more reward."""
-        return Moments(self.second + jnp.outer(x, x), self.cross + x * reward)
+        second, cross = self.second, self.cross
+        if discount is not None:
+            second, cross = second * discount, cross * discount
+        more = Moments(second + jnp.outer(x, x), cross + x * reward, self.recent)
+        return more if self.recent is None else more.forget(self.recent, self.recent.record(arm, x, reward))
+
+    def forget(self, before: Rows, rows: Rows) -> "Moments":
+        """Without the row that was there before and is no more.
+
+        Subtracting it leaves rounding behind.  So all is summed up anew each time that the ring of rows starts over,
+        and where nearly nothing is left of a feature's squares.
+        """
+        position = before.seen % before.capacity
+        x, weight, reward = before.features[position], before.counts[position], before.sums[position]
+        second, cross = self.second - weight * jnp.outer(x, x), self.cross - x * reward
+        little = jnp.diagonal(second) < MOSTLY_ROUNDING * jnp.diagonal(self.second)
+        stale = (rows.seen % rows.capacity == 0) | jnp.any(little)
+        second, cross = where_needed(
+            stale, lambda rows: (rows.gram(), rows.sums @ rows.features), (rows,), (second, cross)
+        )
+        return Moments(second, cross, rows)
 
     def gram(self) -> Array:
         """G = Σ x xᵀ."""
@@ -136,6 +219,29 @@ def check_room(rows: Rows, more: int = 1) -> None:
         raise HistoryFull(
             f"{taken} {rows.capacity} rows are taken: give a larger capacity, or when_full='forget' to keep the newest"
         )
+
+
+def check_forgetting(discount: object, window: object) -> None:
+    """Raise unless at most one of them forgets, and in a way that there is."""
+    if not (isinstance(discount, int | float) and is_number(discount) and 0 < discount <= 1):
+        raise InvalidArgument(
+            f"discount={discount!r} must be a number above 0 and at most 1: 0.999 remembers about 1000 rewards, 1 all"
+        )
+    if window is not None:
+        check_whole("window", window, 1)
+        if discount < 1:
+            raise InvalidArgument(f"discount={discount!r} and window={window!r} are two ways to forget: give only one")
+
+
+def discounted(counts: Array, sums: Array, discount: ArrayLike) -> tuple[Array, Array]:
+    """Weights and weighted rewards when one more reward comes.
+
+    What weighs less than the square of the precision is forgotten: its terms are lost in the rounding of the others,
+    and a weight that dwindles would let e^{xᵀθ} of its row grow until it overflows.
+    """
+    fewer = counts * discount
+    kept = fewer > jnp.finfo(counts.dtype).eps ** 2
+    return jnp.where(kept, fewer, 0), jnp.where(kept, sums * discount, 0)
 
 
 def weighted_gram(features: Array, weights: Array) -> Array:

@@ -19,8 +19,20 @@ which rank-one updates carry along (`glm.warm` has the formula): d² operations,
 definiteness.  So GLM-TSL draws from N(0, H⁻¹) by one product with W, and GLM-FPL its tilt S ~ N(0, G) by one with R.
 
 Each step takes the past's curvature from where the past was seen, so the estimate drifts off the exact one.  Where rows
-are kept, it is refitted whenever the number of rewards has grown by a half, which costs little per reward and takes
-the drift away; it starts from exact roots then, too.
+are kept, it is refitted whenever as many rewards as half of those kept have come, which costs little per reward and
+takes the drift away; it starts from exact roots then, too.  (As long as all are kept, that is a growth by a half.)
+
+**A discount** γ (`glm.history`) takes H to γH + (1−γ)λI.  The first term scales the roots.  The second is not of rank
+one, so the prior is put back in one coordinate after the other: with every reward comes a pseudo-observation of value
+0, the prior's mean, and weight d(1−γ)λ along e_j, j = 0, 1, …, d−1, 0, ….  What is left of the prior in H is then some
+diagonal P in place of λI.  An entry p is λ at first; with each reward it shrinks to γp, and with each d-th it gains
+d(1−γ)λ.  From 1 − γ^d ≤ d(1−γ) and γ + d(1−γ) ≤ γ^{1−d} (Bernoulli's inequality) it follows by induction that after
+every reward
+
+    γ^{d−1} λ  ≤  p  ≤  (1 + (d−1)(1−γ)) λ.
+
+So H is as if the ridge were off by these factors: little, for a memory 1/(1−γ) of many times d rewards.  The ε in
+R Rᵀ is kept up alike.
 
 References: Kulis & Bartlett, Implicit Online Learning, ICML 2010; Faury et al., Jointly Efficient and Optimal
 Algorithms for Logistic Bandits, AISTATS 2022 (this step for logistic bandits).
@@ -41,7 +53,6 @@ from explorax.glm.history import Rows
 from explorax.glm.linalg import factorize, shrinkage, stretch
 
 GRAM_RIDGE = 1e-6  # ε: keeps R⁻¹ finite while the rows do not span the space
-GROWTH = 1.5  # of the number of rewards between two refits
 ROOT_STEPS = 200  # safeguarded Newton steps for c; three or four are enough, unless a reward is huge
 
 
@@ -53,13 +64,22 @@ class Online(NamedTuple):
     gram_inverse: Array  # (d, d) R⁻¹
     rows: Rows | None
     refit_at: Array  # () number of rewards at the next refit
+    turn: Array | None = None  # () with a discount: the coordinate j whose prior is put back next
 
     @classmethod
-    def of(cls, features: int, dtype: jnp.dtype, ridge: ArrayLike, rows: Rows | None) -> "Online":
-        """Nothing seen yet."""
+    def of(
+        cls,
+        features: int,
+        dtype: jnp.dtype,
+        ridge: ArrayLike,
+        rows: Rows | None,
+        floor: float = GRAM_RIDGE,
+        discounts: bool = False,
+    ) -> "Online":
+        """Nothing seen yet; `floor` is ε."""
         identity = jnp.eye(features, dtype=dtype)
-        roots = identity / jnp.sqrt(jnp.asarray(ridge, dtype)), GRAM_RIDGE**0.5 * identity, identity / GRAM_RIDGE**0.5
-        return cls(*roots, rows, jnp.asarray(2))
+        roots = identity / jnp.sqrt(jnp.asarray(ridge, dtype)), floor**0.5 * identity, identity / floor**0.5
+        return cls(*roots, rows, jnp.asarray(2), jnp.asarray(0) if discounts else None)
 
 
 class Kept(NamedTuple):
@@ -80,47 +100,75 @@ def record(
     ridge: Array,
     last_step: float,
     really: ArrayLike = True,
+    discount: Array | None = None,
+    floor: Array | None = None,
 ) -> Kept:
     """One more reward, unless not `really`: a proximal step, and a refit where it is due.
 
-    `converged` is that of the last refit, and stays so up to the next one.
+    `converged` is that of the last refit, and stays so up to the next one.  `floor` is ε, where it is another.
     """
     before = Kept(theta, online._replace(rows=None), jnp.asarray(converged))
+    if discount is not None:
+        theta, online = fade(theta, online, ridge, GRAM_RIDGE if floor is None else floor, discount)
     projected = x @ online.root
     score, q = x @ theta, projected @ projected
     pull = residual_after(family, score, q, reward)
     theta = theta + pull * (online.root @ projected)
     pushed = jnp.sqrt(family.slope(score + pull * q)) * projected
-    root = online.root - jnp.outer(shrinkage(pushed) * (online.root @ pushed), pushed)
-    whitened = online.gram_inverse @ x
-    gram_root = online.gram_root + jnp.outer(stretch(whitened) * x, whitened)
-    gram_inverse = online.gram_inverse - jnp.outer(shrinkage(whitened) * whitened, whitened @ online.gram_inverse)
-    moved = online._replace(root=root, gram_root=gram_root, gram_inverse=gram_inverse)
+    moved = grown(online, pushed, x)
     # The rows themselves need not pass through what follows.
     after = Kept(theta, moved._replace(rows=None), before.converged & jnp.all(jnp.isfinite(theta)))
     kept = jax.tree.map(partial(jnp.where, really), after, before)
     if online.rows is None:
         return kept
-    rows = online.rows.record(0, x, reward, really)
+    rows = online.rows.record(0, x, reward, really, discount)
     due = jnp.asarray(really) & (rows.seen >= online.refit_at)
 
-    def again(due: Array, kept: Kept, rows: Rows, ridge: Array) -> Kept:
-        found = refit(family, rows, kept.theta, ridge, last_step)
-        return jax.tree.map(partial(jnp.where, due), found._replace(online=found.online._replace(rows=None)), kept)
+    def again(due: Array, kept: Kept, rows: Rows, ridge: Array, floor: Array | None) -> Kept:
+        found = refit(family, rows, kept.theta, ridge, last_step, floor)
+        summary = found.online._replace(rows=None, turn=kept.online.turn)
+        return jax.tree.map(partial(jnp.where, due), found._replace(online=summary), kept)
 
-    kept = where_needed(due, again, (due, kept, rows, ridge), kept)
+    kept = where_needed(due, again, (due, kept, rows, ridge, floor), kept)
     return kept._replace(online=kept.online._replace(rows=rows))
 
 
-def refit(family: Family, rows: Rows, theta: Array, ridge: Array, last_step: float) -> Kept:
+def grown(online: Online, pushed: Array, x: Array) -> Online:
+    """The roots once w x xᵀ has been added to H, `pushed` being √w Wᵀx, and x xᵀ to G."""
+    root = online.root - jnp.outer(shrinkage(pushed) * (online.root @ pushed), pushed)
+    whitened = online.gram_inverse @ x
+    gram_root = online.gram_root + jnp.outer(stretch(whitened) * x, whitened)
+    gram_inverse = online.gram_inverse - jnp.outer(shrinkage(whitened) * whitened, whitened @ online.gram_inverse)
+    return online._replace(root=root, gram_root=gram_root, gram_inverse=gram_inverse)
+
+
+def fade(theta: Array, online: Online, ridge: Array, floor: ArrayLike, discount: Array) -> tuple[Array, Online]:
+    """The estimate and the roots once the past is discounted and the prior of one coordinate put back."""
+    assert online.turn is not None
+    size, scale = theta.shape[0], jnp.sqrt(discount)
+    faded = online._replace(
+        root=online.root / scale,
+        gram_root=online.gram_root * scale,
+        gram_inverse=online.gram_inverse / scale,
+        turn=(online.turn + 1) % size,
+    )
+    weight = size * (1 - discount)
+    projected = jnp.sqrt(weight * ridge) * faded.root[online.turn]
+    pull = jnp.sqrt(weight * ridge) * theta[online.turn] / (1 + projected @ projected)
+    theta = theta - pull * (faded.root @ projected)
+    x = jnp.sqrt(weight * floor) * (jnp.arange(size) == online.turn)
+    return theta, grown(faded, projected, x.astype(theta.dtype))
+
+
+def refit(family: Family, rows: Rows, theta: Array, ridge: Array, last_step: float, floor: Array | None = None) -> Kept:
     """The exact estimate on the rows kept, from a nearby one, with exact roots."""
     found: Fit = newton(family, rows, ridge, None, theta, last_step, MAX_STEPS)
     root = factorize(hessian(family, posed(rows, ridge=ridge), found.theta)).inverse_root()
     identity = jnp.eye(theta.shape[0], dtype=theta.dtype)
-    gram = factorize(rows.gram() + GRAM_RIDGE * identity)
+    gram = factorize(rows.gram() + (GRAM_RIDGE if floor is None else floor) * identity)
     gram_root = gram.root[:, None] * gram.lower
     gram_inverse = gram.inverse_root().T
-    refit_at = jnp.maximum(rows.seen + 1, jnp.ceil(GROWTH * rows.seen).astype(rows.seen.dtype))
+    refit_at = rows.seen + jnp.maximum(1, jnp.ceil(jnp.sum(rows.counts) / 2)).astype(rows.seen.dtype)
     return Kept(found.theta, Online(root, gram_root, gram_inverse, rows, refit_at), found.converged)
 
 

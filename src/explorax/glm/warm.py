@@ -16,6 +16,15 @@ W − δ (Wᵀu)ᵀ with u = ρ y + √(ρ / gᵀH⁻¹g) g, ρ = 1 / δᵀy.
 *A certificate* says when to build it anew.  If no score of a row seen moved by more than m since then, self-concordance
 gives e^{−Mm} H ⪯ H(θ) ⪯ e^{Mm} H.
 
+Where the past is forgotten (`glm.history`), two more do.
+
+*A discount* γ takes H to γH + (1−γ)λI, which lies between γH and H.  W is scaled as if it were √γ H, the middle of the
+two on a log scale, so each reward adds ½ log(1/γ) to the certificate: e^{−f} H ⪯ H(θ) ⪯ e^{f} H with f that sum.
+
+*A reward that leaves* a window takes w x xᵀ out of H, with the w that it came with.  The new root is
+W + (Wv) vᵀ / (r + r²), r = √(1 − vᵀv).  Where r² is so small that rounding would show, nothing is taken out, and the
+certificate is void (f = ∞) until H is built anew.
+
 The answer does not depend on any of this: steps go on until the true gradient says that scores err by less than the
 tolerance.  A step of size r (in scores) with a curvature that is off by e^{Mm} leaves an error of about
 r (e^{M(m+r)} − 1).  Where that does not get small in a few steps, curvature is built anew for every further one: the
@@ -36,7 +45,7 @@ from explorax.batching import where_needed
 from explorax.glm import kernel
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
-from explorax.glm.history import Grouped
+from explorax.glm.history import Grouped, Recent
 from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
 
@@ -44,6 +53,8 @@ CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; the
 MAX_STEPS = 300
 PATIENCE = 50  # Newton steps after which a gradient at the level of rounding will do
 REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
+TRUSTED = 0.5  # f up to which cheap steps may say that they have converged
+LEAST_LEFT = 0.01  # r² down to which a reward is taken out of W
 
 
 class Warm(NamedTuple):
@@ -54,13 +65,14 @@ class Warm(NamedTuple):
     root: Array  # (d, d) W
     built: Array  # (K,) the scores at which W was built
     age: Array  # () rewards since then
+    faded: Array | None = None  # () f: how far W is off by what was forgotten since then; None where nothing ever is
 
 
-def start(arms: Array, ridge: Array) -> Warm:
+def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
     """Nothing seen yet: θ = 0 and H = λI."""
     zeros = jnp.zeros_like(arms[:, 0])
     root = jnp.eye(arms.shape[1], dtype=arms.dtype) / jnp.sqrt(ridge)
-    return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int))
+    return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int), jnp.zeros_like(zeros[0]) if forgets else None)
 
 
 def afresh(family: Family, arms: Array, counts: Array, theta: Array, ridge: Array) -> Warm:
@@ -77,6 +89,22 @@ def build(family: Family, columns: Array, counts: Array, scores: Array, ridge: A
     return factorize(curvature).inverse_root()
 
 
+def forget(family: Family, warm: Warm, recent: Recent | None, discount: Array | None) -> Warm:
+    """What one more reward makes the past forget; `recent` does not have that reward yet."""
+    if warm.faded is None:
+        return warm
+    if discount is not None:
+        return warm._replace(root=warm.root * discount**-0.25, faded=warm.faded - jnp.log(discount) / 2)
+    assert recent is not None
+    arm, really = recent.oldest()
+    pushed = jnp.sqrt(jnp.where(really, family.slope(warm.built[arm]), 0)) * (warm.columns[:, arm] @ warm.root)
+    left = 1 - pushed @ pushed
+    safe = left >= LEAST_LEFT
+    growth = jnp.where(safe, 1 / (left + jnp.sqrt(jnp.where(safe, left, 1))), 0)
+    root = warm.root + (growth * (warm.root @ pushed))[:, None] * pushed
+    return warm._replace(root=root, faded=jnp.where(safe, warm.faded, jnp.inf))
+
+
 def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -> Warm:
     """One more reward of this arm; `history` has it already."""
     # The scores of an arm that was never pulled before do not count for the certificate until now.
@@ -91,8 +119,9 @@ def refit(
 ) -> tuple[Descent, Warm]:
     """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most."""
     estimate = descend(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
-    moved = largest(history.counts > 0, estimate.scores - warm.built)
-    stale = (family.self_concordance * moved > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
+    off = family.self_concordance * largest(history.counts > 0, estimate.scores - warm.built)
+    off = off if warm.faded is None else off + warm.faded
+    stale = (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
 
     def rebuilt(theta: Array, columns: Array, counts: Array, ridge: Array) -> tuple[Array, Array, Array, Array]:
         scores = theta @ columns  # free of the rounding that many small steps add up
@@ -100,7 +129,8 @@ def refit(
 
     kept = (estimate.scores, warm.root, warm.built, warm.age)
     scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, warm.columns, history.counts, ridge), kept)
-    return estimate._replace(scores=scores), Warm(warm.columns, scores, root, built, age)
+    faded = None if warm.faded is None else jnp.where(age > 0, warm.faded, 0)
+    return estimate._replace(scores=scores), Warm(warm.columns, scores, root, built, age, faded)
 
 
 class Point(NamedTuple):
@@ -157,6 +187,7 @@ def descend(
         return cheap_step(point, learn(point.root, point.step, point.gradient, point.energy, slope), slope)
 
     moved = family.self_concordance * largest(seen, warm.scores - warm.built)
+    moved = moved if warm.faded is None else moved + warm.faded
 
     def cheap_steps() -> Descent:
         zero = jnp.zeros_like(theta)
@@ -172,6 +203,8 @@ def descend(
 
     # By the device that it is compiled for, which need not be JAX's first choice.
     near = lax.platform_dependent(cuda=all_steps, default=cheap_steps) if kernel.suits(columns) else cheap_steps()
+    if warm.faded is not None:
+        near = near._replace(converged=near.converged & (warm.faded <= TRUSTED))
     return where_needed(
         ~near.converged,
         partial(newton_descent, family, tolerance),

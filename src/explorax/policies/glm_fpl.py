@@ -14,6 +14,10 @@ so one d-vector S, drawn through a factor of G, has the same law however long th
         `prior_noise`   perturb the ridge's pseudo-observations too, S ~ N(0, a² (G + λI)); in the Gaussian
                         family θ̃ then has exactly GLM-TSL's law
 
+With a discount or a window (`glm.history`) G is the weighted sum, S ~ N(0, a² Σ w_l X_l X_lᵀ): a reward of weight w has
+the noise of w rewards.  In directions not seen lately θ̃ then falls back to the prior's mean without any noise, and they
+are not explored again, unless `prior_noise` is given; it is recommended there.
+
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, sections 3.2 and 3.3.
 """
 

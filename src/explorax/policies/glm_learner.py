@@ -10,6 +10,7 @@ the family and the tolerance only (`Learner`): all designs of a policy share one
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -20,7 +21,7 @@ from explorax.errors import InvalidArgument
 from explorax.glm import families, online, warm
 from explorax.glm.families import Family
 from explorax.glm.fit import MAX_STEPS, default_tolerance, hessian, newton, posed
-from explorax.glm.history import Grouped, Rows, check_room
+from explorax.glm.history import Grouped, Recent, Rows, check_room
 from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.online import GRAM_RIDGE, Online
 from explorax.glm.warm import Warm
@@ -38,7 +39,10 @@ class GLMState(NamedTuple):
     ridge: Array  # () λ
     strength: Array  # how much the policy explores: its scale a, or what makes the width of its bonus
     warm: Warm | None  # fixed arms: what makes the next fit cheap
-    whitened: Array | None  # fixed arms, optimistic policies: (d, K) columns G^−½ x
+    whitened: Array | None  # fixed arms, optimistic policies that forget nothing: (d, K) columns G^−½ x
+    discount: Array | None = None  # () γ; None where the past is not discounted
+    recent: Recent | None = None  # fixed arms, with a window: what is in it
+    floor: Array | None = None  # () optimistic policies that forget: what is added to G in place of GRAM_RIDGE
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,19 @@ class Learner:
         """Record the reward and refit θ̄."""
         if not isinstance(state.history, Grouped):
             return self.update_if(jnp.asarray(True), state, x, reward)
-        history = state.history.record(arm, x, reward)
+        history, recent = state.history, state.recent
+        if recent is not None:
+            history = recent.forget(history)
+            state = state._replace(recent=recent.record(arm, reward))
+        history = history.record(arm, x, reward, state.discount)
         if state.warm is None:
             last_step = self.last_step(x.dtype)
             estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
             return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
         tolerance = self.score_error(x.dtype)
         root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
-        grown = warm.record(self.family, state.warm, history, arm, x)
+        left = warm.forget(self.family, state.warm, recent, state.discount)
+        grown = warm.record(self.family, left, history, arm, x)
         fitted, grown = warm.refit(self.family, grown, history, state.theta_mle, state.ridge, tolerance, root_error)
         state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
         return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
@@ -70,18 +79,20 @@ class Learner:
         history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
         assert not isinstance(history, Grouped)
         if isinstance(history, Online):
-            so_far, ridge = state.converged, state.ridge
-            kept = online.record(self.family, history, theta, so_far, x, reward, ridge, last_step, really)
+            before = history, theta, state.converged
+            forgetting = state.discount, state.floor
+            kept = online.record(self.family, *before, x, reward, state.ridge, last_step, really, *forgetting)
             return state._replace(history=kept.online, theta_mle=kept.theta, converged=kept.converged)
-        history = history.record(0, x, reward, really)
+        history = history.record(0, x, reward, really, state.discount)
         found = newton(self.family, history, state.ridge, None, theta, last_step, MAX_STEPS)
         converged = jnp.where(really, found.converged, state.converged)
         return state._replace(history=history, theta_mle=jnp.where(really, found.theta, theta), converged=converged)
 
     def learn_rows(self, state: GLMState, rows: Rows) -> GLMState:
-        """The state that has seen these rows and nothing else; not for fixed arms."""
+        """The state that has seen these rows and nothing else; not for fixed arms, nor with a discount."""
         history, last_step = state.history, self.last_step(state.theta_mle.dtype)
         assert not isinstance(history, Grouped)
+        assert state.discount is None
         room = history.rows if isinstance(history, Online) else history
         rows = rows if room is None else room.holding(rows)
         kept = online.refit(self.family, rows, state.theta_mle, state.ridge, last_step)
@@ -130,27 +141,29 @@ class Learner:
             return state
         nothing = jnp.zeros(len(arms) - len(state.history.counts), arms.dtype)
         counts, sums = (jnp.concatenate([old, nothing]) for old in (state.history.counts, state.history.sums))
-        state = state._replace(history=Grouped(arms, counts, sums))
+        history = Grouped(arms, counts, sums)
+        state = state._replace(history=history)
         if state.warm is None:
             return state
+        afresh = warm.afresh(self.family, arms, counts, state.theta_mle, state.ridge)
+        afresh = afresh._replace(faded=jax.tree.map(jnp.zeros_like, state.warm.faded))
         whitened = None
         if state.whitened is not None:
-            whitened = factorize(gram(state) + GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)).whiten(arms).T
-        return state._replace(
-            warm=warm.afresh(self.family, arms, counts, state.theta_mle, state.ridge), whitened=whitened
-        )
+            ridge = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
+            whitened = factorize(history.gram() + ridge).whiten(arms).T
+        return state._replace(warm=afresh, whitened=whitened)
 
-    def check(self, state: GLMState, rewards: ArrayLike) -> None:
-        """Raise if a reward is impossible, or there is no room for as many."""
+    def check(self, rewards: ArrayLike) -> None:
+        """Raise if a reward is impossible."""
         if is_known(rewards):
             families.check_rewards(self.family, rewards)
-        rows = state.history.rows if isinstance(state.history, Online) else state.history
-        if isinstance(rows, Rows):
-            check_room(rows, np.size(rewards))
 
     def check_pulled(self, state: GLMState, arm: ArrayLike, x: ArrayLike) -> None:
-        """Raise if the features are not those of the arm that the state knows."""
-        if (
+        """Raise if there is no room for a reward, or the features are not those of the arm that the state knows."""
+        rows = state.history.rows if isinstance(state.history, Online) else state.history
+        if isinstance(rows, Rows):
+            check_room(rows)
+        elif (
             isinstance(state.history, Grouped)
             and is_known(state.history.features, arm, x)
             and not np.array_equal(state.history.features[arm], x)
@@ -175,12 +188,12 @@ def gram(state: GLMState) -> Array:
 
 
 def uncertainty(state: GLMState, arms: Array) -> Array:
-    """‖x_i‖_{G⁻¹} of each arm."""
+    """‖x_i‖_{G⁻¹} of each arm; where the past is forgotten, ‖x_i‖ in the norm of (G + λI)⁻¹."""
     if state.whitened is not None:
         return jnp.sqrt(jnp.sum(state.whitened**2, axis=0))
     if isinstance(state.history, Online):
         return jnp.sqrt(jnp.sum((arms @ state.history.gram_inverse.T) ** 2, axis=1))
-    ridge = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
+    ridge = (GRAM_RIDGE if state.floor is None else state.floor) * jnp.eye(arms.shape[1], dtype=arms.dtype)
     return factorize(gram(state) + ridge).inverse_norms(arms)
 
 

@@ -15,7 +15,7 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families, warm
 from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
-from explorax.glm.history import Grouped, Rows
+from explorax.glm.history import Grouped, Recent, Rows, check_forgetting
 from explorax.glm.online import GRAM_RIDGE, Online
 from explorax.policies import exploration
 from explorax.policies.base import Action, Policy, Program, check_design, checked_init, compiled, size_and_dtype
@@ -40,8 +40,14 @@ class GLMSettings(TypedDict, total=False):
                   "refitted": that, and now and then an exact fit to the rewards kept  "exact"
     capacity      rewards kept when arms change                                        10 000
     when_full     then raise an "error", or "forget" the oldest                        "error"
+    discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
+    window        W: only the last W rewards count; give it or a discount              None, all count
     tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
     features      d, the dimensions that the arms span, where that is fewer            the length of an arm
+
+    `glm.history` defines discount and window.  Both leave the ridge as it is: where nothing was seen lately, a policy
+    falls back to the prior.  A window takes the place of `capacity` and `when_full`; with a discount and arms that
+    change, when_full="forget" is right, since what is that old weighs nothing.  The theory's designs know of neither.
     """
 
     family: str | Family
@@ -54,6 +60,8 @@ class GLMSettings(TypedDict, total=False):
     memory: Memory
     capacity: int
     when_full: Literal["error", "forget"]
+    discount: float
+    window: int | None
     tolerance: float | None
     features: int | None
 
@@ -111,6 +119,8 @@ class GLMModel:
     memory: Memory = "exact"
     capacity: int = 10_000
     when_full: Literal["error", "forget"] = "error"
+    discount: float = 1.0
+    window: int | None = None
     tolerance: float | None = None
     features: int | None = None
 
@@ -137,6 +147,14 @@ class GLMModel:
             )
         if self.when_full not in ("error", "forget"):
             raise UnknownName("when_full", self.when_full, ("error", "forget"))
+        check_forgetting(self.discount, self.window)
+        if self.forgets and self.ridge == 0:
+            raise InvalidArgument("ridge=0 with a discount or a window: the ridge is what stays; give ridge > 0")
+        if self.window is not None and self.memory == "constant":
+            raise InvalidArgument(
+                f"window={self.window} with memory='constant': a summary cannot take a reward out again; "
+                "give a discount in place of the window, or memory='refitted'"
+            )
         if self.explore == "theory":
             theory.required_eigenvalue(self.name, self.problem(1))  # complains now if the theory cannot say
 
@@ -144,6 +162,11 @@ class GLMModel:
     def glm(self) -> Family:
         """The reward family."""
         return families.get(self.family)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the past counts less and less, or not at all after a while."""
+        return self.discount < 1 or self.window is not None
 
     @property
     def informal(self) -> float:
@@ -180,13 +203,17 @@ class GLMModel:
     ) -> GLMState:
         """Nothing seen yet; the dtype is that of the arms, or JAX's default."""
         size, dtype = size_and_dtype(arms, dtype)
-        history = self.nothing(arms, size, dtype)
+        floor = self.ridge if whitens and self.forgets else None
+        history = self.nothing(arms, size, dtype, GRAM_RIDGE if floor is None else floor)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
         plan = exploration.plan(self.explore, arms, eigenvalue, self.features)
         ridge = jnp.asarray(self.ridge, dtype)
         # Without a ridge the first curvatures are singular: nothing to keep.
-        kept = warm.start(history.features, ridge) if isinstance(history, Grouped) and self.ridge > 0 else None
-        whitened = None if kept is None or not whitens else kept.columns / GRAM_RIDGE**0.5
+        kept, recent = None, None
+        if isinstance(history, Grouped) and self.ridge > 0:
+            kept = warm.start(history.features, ridge, self.forgets)
+            recent = None if self.window is None else Recent.of(self.window, dtype)
+        whitened = None if kept is None or not whitens or self.forgets else kept.columns / GRAM_RIDGE**0.5
         return GLMState(
             history,
             jnp.zeros(size, dtype),
@@ -196,16 +223,22 @@ class GLMModel:
             jnp.asarray(strength, dtype),
             kept,
             whitened,
+            jnp.asarray(self.discount, dtype) if self.discount < 1 else None,
+            recent,
+            None if floor is None else jnp.asarray(floor, dtype),
         )
 
-    def nothing(self, arms: Array | int, size: int, dtype: jnp.dtype) -> Grouped | Rows | Online:
-        """A memory with nothing in it."""
+    def nothing(self, arms: Array | int, size: int, dtype: jnp.dtype, floor: float) -> Grouped | Rows | Online:
+        """A memory with nothing in it; `floor` is added to a G that is kept."""
         if self.memory == "exact" and not isinstance(arms, int):
             return Grouped.of(arms)
-        if self.memory == "constant":
-            return Online.of(size, dtype, self.ridge, None)
-        rows = Rows.of(self.capacity, size, dtype, forgets=self.when_full == "forget")
-        return rows if self.memory == "exact" else Online.of(size, dtype, self.ridge, rows)
+        rows = None
+        if self.memory != "constant":
+            forgets = self.when_full == "forget" or self.window is not None
+            rows = Rows.of(self.window or self.capacity, size, dtype, forgets)
+        if self.memory == "exact" and rows is not None:
+            return rows
+        return Online.of(size, dtype, self.ridge, rows, floor, self.discount < 1)
 
     def policy(
         self,

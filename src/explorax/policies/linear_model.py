@@ -2,6 +2,10 @@
 
     V = λI + Σ_l X_l X_lᵀ,    θ̂ = V⁻¹ Σ_l X_l Y_l
 
+With a discount γ both sums have weights γ^{t−l}, with a window only its rewards count (`glm.history`); λ stays as it
+is.  Russac et al. (NeurIPS 2019) have the same V and θ̂ for a discount, but a bonus in the norm of V⁻¹ṼV⁻¹, where Ṽ has
+weights γ^{2(t−l)}.  Here it is that of V⁻¹, as for rewards that count γ^{t−l} times; since Ṽ ⪯ V it is no smaller.
+
 The memory is of constant size whatever the arms do.  Rewards may be any finite numbers; where they are not linear in
 the features (logistic or count rewards) these policies are misspecified baselines.
 """
@@ -17,7 +21,7 @@ from jax.typing import ArrayLike
 from explorax.checks import check_positive, is_known, is_number
 from explorax.errors import InvalidArgument
 from explorax.glm import families
-from explorax.glm.history import Moments
+from explorax.glm.history import Moments, check_forgetting
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
@@ -31,6 +35,8 @@ class LinearSettings(TypedDict, total=False):
     explore      forced rounds first: "basis", "first" or "none"                   "none"
     horizon      n, the number of rounds; the theory's designs need it or delta    None
     delta        chance that the theory's confidence may fail                      1 / horizon
+    discount     γ: with each reward every earlier one weighs γ times what it did  1, no discount
+    window       W: only the last W rewards count; give it or a discount           None, all count
     """
 
     ridge: float
@@ -38,6 +44,8 @@ class LinearSettings(TypedDict, total=False):
     explore: str
     horizon: int | None
     delta: float | None
+    discount: float
+    window: int | None
 
 
 class LinearState(NamedTuple):
@@ -56,6 +64,8 @@ class LinearModel:
     explore: str = "none"
     horizon: int | None = None
     delta: float | None = None
+    discount: float = 1.0
+    window: int | None = None
 
     def __post_init__(self) -> None:
         check_positive("ridge", self.ridge)
@@ -67,6 +77,7 @@ class LinearModel:
             raise InvalidArgument(f"horizon={self.horizon!r} must be at least 1")
         if self.delta is not None and not (is_number(self.delta) and 0 < self.delta < 1):
             raise InvalidArgument(f"delta={self.delta!r} must lie between 0 and 1")
+        check_forgetting(self.discount, self.window)
 
     def is_theory(self, design: str, name: str, given: float | None) -> bool:
         """Whether the theory chooses the scale or width; raises if it cannot or may not."""
@@ -85,7 +96,7 @@ class LinearModel:
     def init(self, arms: Array | int, key: Array) -> LinearState:
         """Nothing seen yet."""
         size, dtype = size_and_dtype(arms)
-        return LinearState(Moments.of(size, dtype), exploration.plan(self.explore, arms))
+        return LinearState(Moments.of(size, dtype, self.window), exploration.plan(self.explore, arms))
 
     def regression(self, state: LinearState) -> tuple[Array, Factor]:
         """θ̂ and a factor of V."""
@@ -100,7 +111,8 @@ class LinearModel:
             return Action(arm, scores, forced, jnp.asarray(True))
 
         def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:
-            return state._replace(history=state.history.record(arm, x, reward))
+            discount = self.discount if self.discount < 1 else None
+            return state._replace(history=state.history.record(arm, x, reward, discount))
 
         return checked(
             init=self.init, act=full_act, update=update, expected=expected_arrays, check=check_finite_rewards
@@ -114,7 +126,7 @@ def ridge_regression(history: Moments, ridge: float) -> tuple[Array, Factor]:
     return factor.solve(history.cross), factor
 
 
-def check_finite_rewards(state: object, rewards: ArrayLike) -> None:
+def check_finite_rewards(rewards: ArrayLike) -> None:
     """Raise unless the rewards are finite numbers."""
     if is_known(rewards):
         families.check_rewards(families.gaussian, rewards)
