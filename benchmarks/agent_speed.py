@@ -58,27 +58,32 @@ def batches(repeats: int) -> None:
     contexts = np.random.default_rng(0).uniform(-1, 1, (10_000, 100, 20))
     title = "choose_many of 10 000 contexts, K = 100, d = 20"
     print(f"\n{title:48} {'us each':>9} {'one call':>9} {'ratio':>7}  least-most")
-    for label, dtype, draws in (
-        ("no propensity", "float64", 0),
-        ("no propensity, float32", "float32", 0),
-        ("100 draws", "float64", 100),
-    ):
-        agent = Agent(make("glm_tsl", memory="constant"), features=20, draws=draws, dtype=dtype, max_pending=20_000)
+    rows = (
+        ("fixed arms, no propensity", "float64", 0, True),
+        ("fixed arms, 100 draws", "float64", 100, True),
+        ("a matrix each, no propensity", "float64", 0, False),
+        ("a matrix each, no propensity, float32", "float32", 0, False),
+        ("a matrix each, 100 draws (1000 contexts)", "float64", 100, False),
+    )
+    for label, dtype, draws, fixed in rows:
+        policy = make("glm_tsl") if fixed else make("glm_tsl", memory="constant")
+        own: dict[str, Any] = {"arms": contexts[0]} if fixed else {"features": 20}
+        agent = Agent(policy, **own, draws=draws, dtype=dtype, max_pending=20_000)
         given = contexts.astype(dtype)
-        count = 10_000 if draws == 0 else 1_000
-        ids = agent.choose_many(given[:count]).ids
-        agent.learn(list(ids)[:300], np.tile([0.0, 1.0], 150))
+        count = 1_000 if draws and not fixed else 10_000
+        many = count if fixed else given[:count]
+        agent.learn(np.asarray(agent.choose_many(many).ids)[:300], np.tile([0.0, 1.0], 150))
         for context in given[:50]:
-            agent.choose(context)
+            agent.choose(None if fixed else context)
         each, single = [], []
         for _ in range(repeats):
             began = time.perf_counter()
-            agent.choose_many(given[:count])
+            agent.choose_many(many)
             each.append((time.perf_counter() - began) / count * 1e6)
             times = []
             for context in given[:500]:
                 began = time.perf_counter()
-                agent.choose(context)
+                agent.choose(None if fixed else context)
                 times.append((time.perf_counter() - began) * 1e6)
             single.append(np.median(times))
         ratios = np.divide(single, each)

@@ -44,7 +44,12 @@ AGENTS = {  # how they are made, and what they choose from
     "linear": (lambda: Agent(make("lin_ts"), features=3, draws=5), TABLES),
     "deep": (lambda: Agent(make("deep_fpl", hidden=(4,), batch=4, redraws=True), features=3, draws=5), TABLES),
     "context": (in_context, [{"user": "a"}, {"user": "b"}]),
-    "set": (lambda: Agent(make("glm_tsl"), arms=sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5), None),
+    "set": (
+        lambda: Agent(
+            make("glm_tsl", memory="constant"), arms=sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5
+        ),
+        None,
+    ),
 }
 
 

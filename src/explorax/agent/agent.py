@@ -181,13 +181,15 @@ class Agent:
         program = deciding.decisions(self._rule, now.packing, self.kind.arms_differ)
         with self._precision():
             for start in range(0, menus.number, BATCH):
-                piece = np.arange(start, min(start + BATCH, menus.number))
-                # Decisions are padded like arms, with the last one again.
-                piece = np.pad(piece, (0, padded_size(len(piece)) - len(piece)), mode="edge")
+                piece: Any = slice(start, min(start + BATCH, menus.number))
+                count = piece.stop - start
+                if padded_size(count) > count:  # decisions are padded like arms, with the last one again
+                    piece = np.minimum(np.arange(start, start + padded_size(count)), menus.number - 1)
                 arms, offered = menus.arms, menus.offered
                 if self.kind.arms_differ:
                     arms, offered = arms[piece], None if offered is None else offered[piece]
-                found.append(program(self._keys, now.packed, arms, first + piece, offered))
+                times = np.arange(first + start, first + start + padded_size(count))
+                found.append(program(self._keys, now.packed, arms, times, offered))
             whole, exact = (
                 np.concatenate([np.asarray(each) for each in column]) for column in zip(*found, strict=True)
             )

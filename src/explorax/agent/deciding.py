@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 from explorax.agent.packing import Packing
 from explorax.policies.base import Action, Policy, State
@@ -88,9 +88,20 @@ def decision(rule: Rule, packing: Packing) -> Callable[..., tuple[Array, Array]]
 
 @lru_cache(maxsize=256)
 def decisions(rule: Rule, packing: Packing, arms_differ: bool) -> Callable[..., tuple[Array, Array]]:
-    """The same for a batch of decisions at t, t + 1, …, with the same arms on offer or with arms of their own."""
+    """The same for a batch of decisions at t, t + 1, …, with the same arms on offer or with arms of their own.
+
+    The repetitions of a decision fill a processor's caches, so with these it is one decision after the other.
+    """
     each = 0 if arms_differ else None
-    return compiled(on_packed(rule.decide, packing), in_axes=(None, None, each, 0, each))
+    if not rule.draws:
+        return compiled(on_packed(rule.decide, packing), in_axes=(None, None, each, 0, each))
+
+    def in_turn(keys: Array, state: State, arms: Array, times: Array, offered: Array | None) -> tuple[Array, Array]:
+        if arms_differ:
+            return lax.map(lambda one: rule.decide(keys, state, *one), (arms, times, offered))
+        return lax.map(lambda t: rule.decide(keys, state, arms, t, offered), times)
+
+    return compiled(on_packed(in_turn, packing))
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ or was dropped because too many waited.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -54,9 +55,10 @@ class Pending:
 
     def drop(self) -> None:
         """The oldest, while too many wait."""
-        while len(self.slots) > self.limit:
-            self.free.append(self.slots.pop(next(iter(self.slots))))
-            self.dropped += 1
+        excess = len(self.slots) - self.limit
+        if excess > 0:
+            self.free += map(self.slots.pop, list(islice(self.slots, excess)))
+            self.dropped += excess
 
     def grow(self) -> None:
         """Twice the room."""

@@ -12,8 +12,9 @@ With arms that change, `basis` takes in round t < d the t-th arm that pivoted QR
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
+from explorax.batching import where_needed
 from explorax.errors import InvalidArgument, InvalidShape, UnknownName
 from explorax.glm.basis import Basis, check_spanning, spanning_arms
 from explorax.glm.linalg import eigen
@@ -72,16 +73,19 @@ def choose(
 ) -> tuple[Array, Array]:
     """The forced arm while t < τ, else the best score; and whether it was forced."""
     forced = t < exploration.rounds
-    if offered is not None:
-        return lax.cond(
-            forced, lambda: forced_arm(exploration, arms, t, offered), lambda: best(scores, offered)
-        ), forced
-    if exploration.arms is None:
-        order = lax.cond(forced, lambda: spanning_arms(arms).arms, lambda: jnp.zeros(min(arms.shape), int))
-    else:
-        order = exploration.arms % arms.shape[0]
-    in_turn = order[t % exploration.cycle % order.shape[0]]
-    return jnp.where(forced, in_turn, best(scores)), forced
+    free = best(scores, offered)
+    if offered is not None or exploration.arms is None:
+        return where_needed(forced, forced_or_free, (exploration, arms, t, offered, forced, free), free), forced
+    order = exploration.arms % arms.shape[0]
+    return jnp.where(forced, order[t % exploration.cycle % order.shape[0]], free), forced
+
+
+def forced_or_free(
+    exploration: Exploration, arms: Array, t: Array, offered: Array | None, forced: Array, free: Array
+) -> Array:
+    """The forced arm if there is one; work that is worth avoiding after the first rounds."""
+    offered = jnp.ones(arms.shape[0], bool) if offered is None else offered
+    return jnp.where(forced, forced_arm(exploration, arms, t, offered), free)
 
 
 def forced_arm(exploration: Exploration, arms: Array, t: Array, offered: Array) -> Array:
