@@ -136,13 +136,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--kept", action="store_true", help="also fit with a kept curvature (glm.warm)")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     cells = [
         (dtype, family, ridge)
         for dtype in (np.dtype("float64"), np.dtype("float32"))
-        for family in FAMILIES
+        for family in options.families
         for ridge in RIDGES
         if ridge >= RESOLVED[dtype.name]
     ]

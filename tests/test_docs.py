@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
-def test_readme_code_runs(capsys):
+def test_readme_code_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it saves an agent
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(blocks) >= 5
     namespace = {}
@@ -108,6 +109,6 @@ def test_agents_do_better_than_chance(name):
 
 
 def test_the_stress_command_runs():
-    command = [sys.executable, ROOT / "benchmarks/fit_stress.py", "--cases", "84"]
+    command = [sys.executable, ROOT / "benchmarks/fit_stress.py", "--cases", "28", "--families", "bernoulli"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert re.search(r"^84 cases, 0 failures, at most \d+ of 1000 steps", done.stdout, re.MULTILINE)
+    assert re.search(r"^28 cases, 0 failures, at most \d+ of 1000 steps", done.stdout, re.MULTILINE)

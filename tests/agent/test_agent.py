@@ -38,14 +38,19 @@ def played(agent, rounds):
     return decisions
 
 
-@pytest.mark.parametrize("change", [False, True], ids=["fixed", "changing"])
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [("glm_tsl", {}), ("glm_fpl", {"memory": "refitted"}), ("lin_ts", {}), ("epsilon_greedy", {"memory": "constant"})],
+    ("name", "settings", "change"),
+    [
+        ("glm_tsl", {}, False),
+        ("glm_tsl", {"capacity": 120}, True),
+        ("glm_fpl", {"memory": "refitted", "capacity": 120}, True),
+        ("lin_ts", {}, False),
+        ("epsilon_greedy", {"memory": "constant"}, True),
+    ],
 )
 def test_an_agent_is_simulate_with_one_instance(name, settings, change):
     rounds, seed = 120, 5
-    policy = make(name, **settings, **({"capacity": 200} if "memory" in settings else {}))
+    policy = make(name, **settings)
     arms = {"arms_change": True, "arms": COUNT} if change else {"fixed_arms": MATRIX}
     environment = environments.logistic(theta=THETA, **arms)
     records = explorax.simulate(policy, environment, rounds=rounds, instances=1, seed=seed)

@@ -26,8 +26,9 @@ DEEP = {
 CASES = [
     (name, family, kind)
     for name, entry in explorax.policies().items()
-    # Families of the deep policies differ in their loss alone, which tests/policies/test_deep.py looks at.
-    for family in (entry.families[:1] if name in DEEP else entry.families)
+    # Families of the deep policies differ in their loss alone, which tests/policies/test_deep.py looks at; greedy and
+    # ε-greedy learn as GLM-TSL does, and what they do with the estimate does not depend on the family.
+    for family in (entry.families[:1] if name in (*DEEP, "greedy", "epsilon_greedy") else entry.families)
     for kind in ("fixed", "changing")
 ] + [("template", "bernoulli", "fixed"), ("template", "bernoulli", "changing")]
 
