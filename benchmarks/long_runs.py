@@ -10,8 +10,8 @@ is compared with an exact fit to the rewards that it should remember, which are 
     least      the smallest eigenvalue of Wᵀ H W, the kept root against the exact curvature; 1 where it is exact
     most       the largest one; both positive and finite means that positive definiteness was never lost
 
-The last line of each mode says what the worst of all ten was, and the size of a snapshot.  With --memory nothing is kept
-apart or compared, and what is printed is the memory of the process, in MiB.
+The last line of each mode says what the worst of all ten was, and the size of a snapshot.  With --memory nothing is
+kept apart or compared, and what is printed is the memory of the process, in MiB.
 """
 
 import argparse
@@ -55,7 +55,7 @@ MODES = {
     "constant": Mode({"memory": "constant"}),
     "constant, discount": Mode({"memory": "constant", "discount": DISCOUNT}),
     "refitted": Mode({"memory": "refitted", "window": 10 * WINDOW}),
-    "rows, window": Mode({"window": WINDOW}),
+    "rows, window": Mode({"window": WINDOW // 4}),
 }
 
 

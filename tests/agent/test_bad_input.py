@@ -44,6 +44,10 @@ MAKING = [  # settings of an agent, and what they are told
         "ucb_glm does not maximize a linear function.*glm_tsl",
     ),
     ({"policy": Policy(*make("lin_ts")[:3]), "arms": sets.ball([0.0], 1.0)}, "this policy does not maximize"),
+    (
+        {"policy": make("lin_ts")._replace(act=lambda key, state, arms, t: None), "arms": MATRIX},
+        "act takes no `offered`",
+    ),
     ({"policy": make("deep_fpl"), "features": 2}, "noise in training.*redraws=True, or the agent with draws=0"),
 ]
 

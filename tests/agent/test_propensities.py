@@ -41,7 +41,7 @@ def trained(name, rewards=REWARDS, **settings):
 @pytest.mark.parametrize("name", [*RANDOMIZED, "template"])
 def test_stated_probabilities_are_frequencies(name):
     """Of each arm: how often it is chosen by a state, and what is stated when it is (alarm 1e-6 for each policy)."""
-    decided, draws = 1500, 20
+    decided, draws = 1024, 20
     agent = trained(name, draws=draws)
     chosen = agent.choose_many(decided)
     counts = np.bincount(chosen.rows, minlength=COUNT)

@@ -25,6 +25,7 @@ snapshot has every decision that was returned before.
 **Precision.**  float64 unless `dtype="float32"`, whatever JAX's own default.
 """
 
+import inspect
 import os
 import threading
 from collections.abc import Hashable, Sequence
@@ -99,6 +100,10 @@ class Agent:
         """
         if not isinstance(policy, Policy):
             raise InvalidArgument(f"policy={policy!r} is none: make one with explorax.make('glm_tsl')")
+        if len(inspect.signature(policy.act).parameters) < 5:
+            raise InvalidArgument(
+                "policy.act takes no `offered`: give it that fifth argument, the arms that may be pulled"
+            )
         check_whole("seed", seed, 0)
         check_whole("max_pending", max_pending, 1)
         if dtype not in ("float32", "float64"):
