@@ -51,7 +51,7 @@ class Mode:
 MODES = {
     "fixed": Mode({}, fixed=True),
     "fixed, discount": Mode({"discount": DISCOUNT}, fixed=True),
-    "fixed, window": Mode({"window": 10 * WINDOW}, fixed=True),
+    "fixed, window": Mode({"window": 10 * WINDOW, "tolerance": 1e-6}, fixed=True),
     "constant": Mode({"memory": "constant"}),
     "constant, discount": Mode({"memory": "constant", "discount": DISCOUNT}),
     "refitted": Mode({"memory": "refitted", "window": 10 * WINDOW}),

@@ -218,6 +218,19 @@ def test_arms_in_a_context():
     assert set(agent.choose_many(pd.DataFrame({"user": ["ann"] * 20})).arms) <= {"tennis", "golf"}
 
 
+def test_arrays_that_were_given_may_change():
+    fixed, changing = MATRIX.copy(), MATRIX.copy()
+    agents = Agent(make("glm_tsl"), arms=fixed, draws=0), Agent(make("glm_tsl", memory="constant"), features=3, draws=0)
+    decisions = agents[0].choose(), agents[1].choose(changing)
+    kept = [decision.features.copy() for decision in decisions]
+    fixed[:], changing[:] = np.nan, np.nan
+    for agent, decision, features in zip(agents, decisions, kept, strict=True):
+        np.testing.assert_array_equal(decision.features, features)
+        agent.learn(decision.id, 1.0)
+        assert np.isfinite(agent.state.theta_mle).all()
+    assert np.isfinite(agents[0].choose().features).all()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_precision_is_the_agents_own(dtype):
     agent = Agent(make("glm_tsl"), arms=NAMED, dtype=dtype)

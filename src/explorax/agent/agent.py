@@ -168,7 +168,7 @@ class Agent:
             whole, exact = decide(self._keys, now.packed, menu.arms, t, menu.offered)
             arm, forced, converged, count = np.asarray(whole).tolist()
             chance, stderr = self._known.stated_one(count, exact)
-        features = menu.rows[arm]
+        features = menu.rows[arm].copy()  # what was given may change hands
         with self._lock:
             self._pending.add_one(t, arm, features)
         return Decision(t, menu.names[arm], chance, stderr, arm, features, bool(forced), bool(converged))

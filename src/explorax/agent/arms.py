@@ -92,7 +92,8 @@ class Arms(NamedTuple):
     def of(cls, table: Table) -> "Arms":
         """Arms whose features are fixed."""
         names, active = tuple(checked_names(table.names)), np.ones(len(table.rows), bool)
-        return cls(names, active, table.rows, jnp.asarray(table.rows))
+        rows = table.rows.copy()  # what was given may change
+        return cls(names, active, rows, jnp.asarray(rows))
 
     @classmethod
     def in_context(cls, given: Mapping[Hashable, Mapping[str, Any]]) -> "Arms":

@@ -72,7 +72,7 @@ class Pending:
         """What these decisions were; raises for the first that does not wait."""
         if len(ids) == 1 and ids[0] in self.slots:
             slot = self.slots[ids[0]]
-            return Pulled(self.indices[slot : slot + 1], self.features[slot : slot + 1].copy())
+            return Pulled(self.indices[slot : slot + 1].copy(), self.features[slot : slot + 1].copy())
         if len(set(ids)) < len(ids):
             twice = next(each for each in ids if ids.count(each) > 1)
             raise AlreadyRewarded(f"decision {twice} is named twice: give one reward for each decision")
