@@ -14,7 +14,10 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 
 # Tests are about results and spend their time compiling: programs that are made faster run slower, and that is fine.
 if "XLA_FLAGS" not in os.environ:
-    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    os.environ["XLA_FLAGS"] = (
+        "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+        "--xla_cpu_enable_concurrency_optimized_scheduler=false"  # two processes fill two cores; threads would wait
+    )
 
 import jax
 import pytest

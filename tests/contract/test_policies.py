@@ -27,8 +27,8 @@ CASES = [
     (name, family, kind)
     for name, entry in explorax.policies().items()
     # Families of the deep policies differ in their loss alone, which tests/policies/test_deep.py looks at; greedy and
-    # ε-greedy learn as GLM-TSL does, and what they do with the estimate does not depend on the family.
-    for family in (entry.families[:1] if name in (*DEEP, "greedy", "epsilon_greedy") else entry.families)
+    # ε-greedy learn as GLM-TSL does, and what they do with the estimate is the same in every family, like uniform.
+    for family in (entry.families[:1] if name in (*DEEP, "greedy", "epsilon_greedy", "uniform") else entry.families)
     for kind in ("fixed", "changing")
 ] + [("template", "bernoulli", "fixed"), ("template", "bernoulli", "changing")]
 
@@ -43,6 +43,15 @@ every_case = over(CASES)
 # What does not depend on the rewards' law is checked in one family: each policy's first.
 FIRST = [case for case in CASES if case[0] == "template" or case[1] == explorax.policies()[case[0]].families[0]]
 first_family = over(FIRST)
+# float32 is where numbers get hard, so every case has it; double precision is checked in one family.
+each_precision = pytest.mark.parametrize(
+    ("name", "family", "kind", "dtype"),
+    [
+        pytest.param(*case, dtype, marks=pytest.mark.xdist_group("-".join(case)))
+        for case in CASES
+        for dtype in (("float32", "float64") if case in FIRST else ("float32",))
+    ],
+)
 
 
 @functools.cache
@@ -104,8 +113,7 @@ def test_randomized_exactly_if_the_registry_says_so(name, family, kind):
     assert (len({tuple(np.asarray(s)) for s in scores}) > 1) == randomized
 
 
-@every_case
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each_precision
 def test_shapes_and_dtypes(name, family, kind, dtype):
     if kind == "changing" and dtype == "float32":
         # init(d) has no array to take a dtype from and uses JAX's default.
@@ -265,8 +273,7 @@ STREAMS = {
 }
 
 
-@every_case
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each_precision
 def test_adversarial_rewards_leave_finite_states(name, family, kind, dtype):
     policy, rounds = build(name, family), 80
     arms = jnp.stack([arms_at(t, kind, dtype) for t in range(rounds)])
@@ -286,7 +293,7 @@ def test_adversarial_rewards_leave_finite_states(name, family, kind, dtype):
     assert np.all(actions.converged)
 
 
-@every_case
+@first_family
 def test_one_round_costs_the_same_at_any_time(name, family, kind):
     # The compiled program, and so every operation outside data-dependent loops, is the same early and late …
     policy, early = played(name, family, kind, 3)

@@ -112,7 +112,7 @@ def test_lemma_1_with_the_averaged_hessian(family, seed):
 def test_no_hard_case_fails(family, dtype, least):
     # A slice of `make stress`, which draws 100 000.  Ridges share a compiled program.
     rng = np.random.default_rng(17)
-    for shape, ridge in itertools.product(SHAPES, [ridge for ridge in RIDGES if ridge >= least]):
+    for shape, ridge in itertools.product(SHAPES[1::2], [ridge for ridge in RIDGES if ridge >= least]):
         found = solve(family, hard_cases(rng, family, 100, shape, np.dtype(dtype), ridge), ridge)
         assert np.all(np.isfinite(found.theta))
         assert np.all(found.converged)
