@@ -1,5 +1,8 @@
 """Whatever the order of choosing, learning, saving, loading, adding and retiring: the agent is what its log says."""
 
+import tempfile
+
+import jax
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -105,8 +108,6 @@ class Interleaving(RuleBasedStateMachine):
 
     @rule()
     def save_and_load(self):
-        import tempfile
-
         with tempfile.TemporaryDirectory() as folder:
             self.agents[1].save(f"{folder}/agent.npz")
             self.agents[1] = Agent.load(f"{folder}/agent.npz")
@@ -123,8 +124,6 @@ class Interleaving(RuleBasedStateMachine):
 
 
 def np_leaves(state):
-    import jax
-
     return [np.asarray(leaf) for leaf in jax.tree.leaves(state)]
 
 

@@ -41,7 +41,7 @@ from explorax.agent import deciding, learning, propensity, saving, snapshot
 from explorax.agent.arms import Arms
 from explorax.agent.decisions import Decision, Decisions
 from explorax.agent.encoding import Encoder
-from explorax.agent.menus import Among, Changing, Kind, kind_of_arms, padded_size
+from explorax.agent.menus import Among, Changing, Fixed, kind_of_arms, padded_size
 from explorax.agent.packing import Packed, Packing, packing_of
 from explorax.agent.pending import Pending, as_ids
 from explorax.agent.points import Points
@@ -59,10 +59,10 @@ class Now(NamedTuple):
 
     packing: Packing
     packed: Packed  # the state
-    arms: Arms | None
+    arms: Arms  # the agent's own
 
     @classmethod
-    def of(cls, state: State, arms: Arms | None) -> "Now":
+    def of(cls, state: State, arms: Arms) -> "Now":
         """A state and the agent's own arms."""
         packing = packing_of(state)
         return cls(packing, packing.pack(state), arms)
@@ -119,7 +119,7 @@ class Agent:
             self.kind, own = kind_of_arms(given, self.points.features if self.points else features, encoder, dtype)
             keys = [jax.random.key_data(instance_keys(seed, range(1), use)[0]) for use in (POLICY, REPEAT)]
             self._keys = jnp.stack(keys)
-            start = own.matrix if own is not None and self.kind.kind == "fixed" else self.kind.features
+            start = own.matrix if isinstance(self.kind, Fixed) else self.kind.features
             state = policy.init(start, instance_keys(seed, range(1), INIT)[0])
             self._now, self._room = Now.of(state, own), learning.room(state)
         self._pending = Pending(self.kind.features, dtype, max_pending)
@@ -150,7 +150,7 @@ class Agent:
     def arms(self) -> dict[Hashable, bool]:
         """The agent's own arms by name, and whether each is on offer."""
         own = self._now.arms
-        return {} if own is None else dict(zip(own.names, own.active.tolist(), strict=False))
+        return dict(zip(own.names, own.active.tolist(), strict=False))
 
     # Deciding
 
@@ -161,7 +161,7 @@ class Agent:
                 raise InvalidArgument("this agent has a set of arms of its own: choose() without arms")
             return self._choose_points(1, among)[0]
         now = self._now
-        menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
+        menu = self.kind.one(now.arms, given, among)
         t = self._take(1)
         with self._precision():
             decide = deciding.decision(self._rule, now.packing)
@@ -181,7 +181,7 @@ class Agent:
         if self.points is not None:
             return self._choose_points(given, among)
         now = self._now
-        menus = self.kind.many(now.arms, given, among)  # type: ignore[arg-type]
+        menus = self.kind.many(now.arms, given, among)
         first, found = self._take(menus.number), []
         program = deciding.decisions(self._rule, now.packing, self.kind.arms_differ)
         with self._precision():
@@ -213,7 +213,7 @@ class Agent:
         known, now = self._known, self._now
         if known.estimated and not known.draws:
             raise InvalidArgument("draws=0: this agent was told not to estimate propensities")
-        menu = self.kind.one(now.arms, given, among)  # type: ignore[arg-type]
+        menu = self.kind.one(now.arms, given, among)
         draws = max(known.repetitions, 1)  # one draw tells all where decisions are not random
         with self._precision():
             repeat = deciding.repeated(deciding.Rule.of(self.policy, draws), now.packing)
@@ -253,9 +253,8 @@ class Agent:
     def add_arm(self, name: Hashable, features: Any) -> None:
         """Put a new arm on offer; what is known about it is what the shared model says of its features."""
         with self._learning, self._precision():
-            kind, state = self._kind_with_arms(), self.state
-            arms = kind.add(self._own_arms(), name, features)  # type: ignore[union-attr]
-            if kind.kind == "fixed" and self.policy.extend is not None:
+            arms, state = self.kind.add(self._now.arms, name, features), self.state
+            if isinstance(self.kind, Fixed) and self.policy.extend is not None:
                 state = self.policy.extend(state, arms.matrix)
             with self._lock:
                 self._now = Now.of(state, arms)
@@ -284,10 +283,10 @@ class Agent:
                 draws=self._known.draws,
                 max_pending=self._pending.limit,
                 features=self.kind.features,
-                kind=self.kind.kind if self.points is None else "set",
+                kind=self.kind.name if self.points is None else "set",
                 set=None if self.points is None else self.points.set,
                 encoder=self.kind.encoder,
-                arms=now.arms,
+                arms=now.arms if now.arms.names else None,
                 decisions=count,
                 dropped=self._pending.dropped,
                 waiting=waiting,
@@ -319,9 +318,9 @@ class Agent:
             max_pending=saved.max_pending,
             dtype=saved.dtype,
         )
-        agent.kind = replace(agent.kind, encoder=saved.encoder)  # type: ignore[arg-type]
+        agent.kind = replace(agent.kind, encoder=saved.encoder)
         with agent._precision():
-            own = None if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
+            own = Arms.none() if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
             state = saved.state(agent.state, path)
             agent._now, agent._room = Now.of(state, own), learning.room(state)
         agent._count, agent._pending.dropped = saved.decisions, saved.dropped
@@ -356,20 +355,11 @@ class Agent:
             self._pending.add(ids, index, points)
         return Decisions(ids, list(points), chance, stderr, index, points, *flags)
 
-    def _kind_with_arms(self) -> Kind:
-        """The kind of arms, if the agent has its own."""
-        if self.points is not None or isinstance(self.kind, Changing):
-            raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
-        return self.kind
-
-    def _own_arms(self) -> Arms:
-        assert self._now.arms is not None
-        return self._now.arms
-
     def _switch(self, name: Hashable, on: bool) -> None:
+        if isinstance(self.kind, Changing):
+            raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
         with self._learning:
-            self._kind_with_arms()
-            arms = self._own_arms().switched(name, on)
+            arms = self._now.arms.switched(name, on)
             with self._lock:
                 self._now = self._now._replace(arms=arms)
 

@@ -96,6 +96,11 @@ class Arms(NamedTuple):
         return cls(names, active, rows, jnp.asarray(rows))
 
     @classmethod
+    def none(cls) -> "Arms":
+        """Those of an agent that has none of its own."""
+        return cls((), np.zeros(0, bool), np.zeros((0, 0)), jnp.zeros((0, 0)))
+
+    @classmethod
     def in_context(cls, given: Mapping[Hashable, Mapping[str, Any]]) -> "Arms":
         """Arms whose features are made of their attributes and a context."""
         rows = np.zeros((len(given), 0))

@@ -11,7 +11,7 @@ which rows are there.
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,13 +44,32 @@ class Menus(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """Arms with features of their own."""
+class Kind:
+    """What all kinds of arms have in common."""
 
     features: int
     dtype: str
     encoder: Encoder | None
-    kind = "fixed"
+    name: ClassVar[str]
+    arms_differ: ClassVar[bool] = True  # from one decision of a batch to the next
+
+    def one(self, arms: Arms, given: Any, among: Among) -> Menu:
+        """What is on offer in a decision; `arms` are the agent's own."""
+        raise NotImplementedError
+
+    def many(self, arms: Arms, given: Any, among: Among) -> Menus:
+        """The same for several decisions."""
+        raise NotImplementedError
+
+    def add(self, arms: Arms, name: Hashable, features: Any) -> Arms:
+        """The agent's own arms with a new one."""
+        raise NotImplementedError
+
+
+class Fixed(Kind):
+    """Arms with features of their own."""
+
+    name = "fixed"
     arms_differ = False
 
     def one(self, arms: Arms, given: Any, among: Among) -> Menu:
@@ -74,22 +93,17 @@ class Fixed:
         return arms.added(name, row, None)
 
 
-@dataclass(frozen=True)
-class Changing:
-    """A table of arms with every decision."""
+class Changing(Kind):
+    """A table of arms with every decision; the agent has none of its own."""
 
-    features: int
-    dtype: str
-    encoder: Encoder | None
-    kind = "changing"
-    arms_differ = True
+    name = "changing"
 
-    def one(self, arms: Arms | None, given: Any, among: Among) -> Menu:
+    def one(self, arms: Arms, given: Any, among: Among) -> Menu:
         """The arms of this table."""
         table = self.table(given, among)
         return Menu(*table, *padded(table.rows))
 
-    def many(self, arms: Arms | None, given: Any, among: Among) -> Menus:
+    def many(self, arms: Arms, given: Any, among: Among) -> Menus:
         """Those of each table; an array of equal tables is taken as it is."""
         if among is None and self.encoder is None and getattr(given, "ndim", 0) == 3 and len(given):
             rows = read_tables(given, self.features, self.dtype)
@@ -104,16 +118,15 @@ class Changing:
             raise InvalidArgument("among is for an agent's own arms: give the eligible ones only")
         return read_table(given, self.features, self.dtype, self.encoder)
 
+    def add(self, arms: Arms, name: Hashable, features: Any) -> Arms:
+        """There is nothing to add to."""
+        raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
 
-@dataclass(frozen=True)
-class InContext:
+
+class InContext(Kind):
     """Named arms in a context."""
 
-    features: int
-    dtype: str
-    encoder: Encoder
-    kind = "context"
-    arms_differ = True
+    name = "context"
 
     def one(self, arms: Arms, given: Any, among: Among) -> Menu:
         """The arms on offer, in this context."""
@@ -131,6 +144,7 @@ class InContext:
         names, attributes = [arms.names[i] for i in places], [arms.attributes[i] for i in places]
         for context in contexts:
             self.check_context(arms, context)
+        assert self.encoder is not None
         rows = self.encoder.transform([{**context, **own} for context in contexts for own in attributes])
         return [Table(names, each) for each in rows.astype(self.dtype).reshape(len(contexts), len(names), -1)]
 
@@ -151,11 +165,8 @@ class InContext:
         return arms.added(name, np.zeros(0), dict(features))
 
 
-Kind = Fixed | Changing | InContext
-
-
-def kind_of_arms(given: Any, features: int | None, encoder: Encoder | None, dtype: str) -> tuple[Kind, Arms | None]:
-    """The kind of arms that an agent is made with, and the arms themselves where it has its own."""
+def kind_of_arms(given: Any, features: int | None, encoder: Encoder | None, dtype: str) -> tuple[Kind, Arms]:
+    """The kind of arms that an agent is made with, and the arms of its own."""
     if encoder is not None and not isinstance(encoder, Encoder):
         raise InvalidArgument(f"encoder={encoder!r} is none: Encoder.fit(sample), or Encoder.of(transformer, columns)")
     if encoder is not None and features not in (None, encoder.features):
@@ -165,7 +176,7 @@ def kind_of_arms(given: Any, features: int | None, encoder: Encoder | None, dtyp
             raise InvalidArgument("give arms, or features=d (or an encoder) for arms that differ every time")
         size = encoder.features if encoder is not None else features
         check_whole("features", size, 1)
-        return Changing(int(size or 1), dtype, encoder), None
+        return Changing(int(size or 1), dtype, encoder), Arms.none()
     if encoder is not None and is_in_context(given, encoder):
         return InContext(encoder.features, dtype, encoder), Arms.in_context(given)
     table = read_table(given, features, dtype, encoder)
