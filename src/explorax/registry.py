@@ -29,6 +29,7 @@ class Entry:
     designs: tuple[str, ...]  # named presets for its exploration
     linear: bool  # scores are xᵀθ̃ for one θ̃, so the best arm of an infinite set can be found
     cost: str  # of one decision and one reward: K arms, d features, s steps, P weights, h last units, batches of B
+    knob: str = ""  # the setting that says how much it explores, where there is one
 
     def build(self, **settings: object) -> Policy:
         """The policy with these settings."""
@@ -53,18 +54,18 @@ SUTTON = "Sutton & Barto, Reinforcement Learning: An Introduction, 1998"
 RIQUELME = "Riquelme, Tucker & Snoek, Deep Bayesian Bandits Showdown, ICLR 2018"
 
 ENTRIES = (
-    Entry("glm_tsl", "GLM-TSL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON),
-    Entry("glm_fpl", "GLM-FPL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON),
-    Entry("glm_ucb", "GLM-UCB", FILIPPI, "no", GLM_FAMILIES, BOTH, False, NEWTON),
-    Entry("ucb_glm", "UCB-GLM", LI, "no", GLM_FAMILIES, BOTH, False, NEWTON),
-    Entry("lin_ts", "LinTS", AGRAWAL, "yes", ("gaussian",), BOTH, True, "O(K d + d³)"),
-    Entry("lin_ucb", "LinUCB", ABBASI, "no", ("gaussian",), BOTH, False, "O(K d² + d³)"),
-    Entry("deep_fpl", "DeepFPL", KVETON, "in training", GLM_FAMILIES, (), False, "O((K + s B) P)"),
+    Entry("glm_tsl", "GLM-TSL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON, "scale"),
+    Entry("glm_fpl", "GLM-FPL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON, "scale"),
+    Entry("glm_ucb", "GLM-UCB", FILIPPI, "no", GLM_FAMILIES, BOTH, False, NEWTON, "width"),
+    Entry("ucb_glm", "UCB-GLM", LI, "no", GLM_FAMILIES, BOTH, False, NEWTON, "width"),
+    Entry("lin_ts", "LinTS", AGRAWAL, "yes", ("gaussian",), BOTH, True, "O(K d + d³)", "scale"),
+    Entry("lin_ucb", "LinUCB", ABBASI, "no", ("gaussian",), BOTH, False, "O(K d² + d³)", "width"),
+    Entry("deep_fpl", "DeepFPL", KVETON, "in training", GLM_FAMILIES, (), False, "O((K + s B) P)", "scale"),
     Entry("deep_fl", "DeepFL", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), False, "O((K + s B) P)"),
-    Entry("rep_glm_fpl", "repGLM-FPL", KVETON, "yes", GLM_FAMILIES, (), False, "O((K + s B) P + h²)"),
-    Entry("neural_linear", "NeuralLinear", RIQUELME, "yes", GLM_FAMILIES, (), False, "O((K + s B) P + h³)"),
+    Entry("rep_glm_fpl", "repGLM-FPL", KVETON, "yes", GLM_FAMILIES, (), False, "O((K + s B) P + h²)", "scale"),
+    Entry("neural_linear", "NeuralLinear", RIQUELME, "yes", GLM_FAMILIES, (), False, "O((K + s B) P + h³)", "scale"),
     Entry("greedy", "Greedy", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), True, NEWTON),
-    Entry("epsilon_greedy", "ε-greedy", SUTTON, "yes", GLM_FAMILIES, (), False, NEWTON),
+    Entry("epsilon_greedy", "ε-greedy", SUTTON, "yes", GLM_FAMILIES, (), False, NEWTON, "epsilon"),
     Entry("uniform", "Uniform", "none: what every policy should beat", "yes", GLM_FAMILIES, (), False, "O(K)"),
 )
 

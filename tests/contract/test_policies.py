@@ -12,23 +12,22 @@ import explorax
 from explorax.glm import families
 from explorax.glm.fit import fit, hessian, posed
 from explorax.policies._template import boltzmann
+from explorax.policies.glm_learner import GLMState
+from explorax.registry import setting_names
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, CAPACITY = 8, 3, 64
-GLM = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm", "greedy", "epsilon_greedy")
-SMALL = {"hidden": (5,), "batch": 4}
-DEEP = {
-    "deep_fpl": SMALL,
-    "deep_fl": SMALL,
-    "rep_glm_fpl": SMALL | {"percent": 10, "horizon": 10 * FEATURES},  # explores for as long as the GLM policies
-    "neural_linear": SMALL | {"refresh": 4, "capacity": CAPACITY},
-}
+# What a policy is given of this, if it takes it: small networks, and a memory that is soon full.
+SMALL = {"hidden": (5,), "batch": 4, "capacity": CAPACITY, "when_full": "forget", "refresh": 4}
+OWN = {"rep_glm_fpl": {"percent": 10, "horizon": 10 * FEATURES}}  # explores for as long as the GLM policies
+# Other policies learn as these do, or in a network, whose families differ in their loss alone; what they do with what
+# they have learned is the same in every family.
+IN_EVERY_FAMILY = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm")
+NOISE_BELONGS_TO_PLACES = ("uniform", "epsilon_greedy", "template")
 CASES = [
     (name, family, kind)
     for name, entry in explorax.policies().items()
-    # Families of the deep policies differ in their loss alone, which tests/policies/test_deep.py looks at; greedy and
-    # ε-greedy learn as GLM-TSL does, and what they do with the estimate is the same in every family, like uniform.
-    for family in (entry.families[:1] if name in (*DEEP, "greedy", "epsilon_greedy", "uniform") else entry.families)
+    for family in (entry.families if name in IN_EVERY_FAMILY else entry.families[:1])
     for kind in ("fixed", "changing")
 ] + [("template", "bernoulli", "fixed"), ("template", "bernoulli", "changing")]
 
@@ -56,11 +55,9 @@ each_precision = pytest.mark.parametrize(
 
 @functools.cache
 def build(name, family, **settings):
-    if name == "template":
-        return boltzmann(capacity=CAPACITY, when_full="forget", **settings)
-    if name in GLM:
-        settings = {"family": family, "capacity": CAPACITY, "when_full": "forget", **settings}
-    return explorax.make(name, **DEEP.get(name, {}), **settings)
+    builder = boltzmann if name == "template" else explorax.policies()[name].builder()
+    wanted = {"family": family, **SMALL, **OWN.get(name, {})}
+    return builder(**{name: wanted[name] for name in setting_names(builder) if name in wanted}, **settings)
 
 
 def arms_at(t, kind, dtype=float):
@@ -208,7 +205,7 @@ def test_a_scan_is_a_loop(name, family, kind):
 def test_arms_may_come_in_any_order(name, family, kind):
     policy = build(name, family)
     order = np.random.default_rng(3).permutation(ARMS)
-    if name in ("uniform", "epsilon_greedy", "template"):
+    if name in NOISE_BELONGS_TO_PLACES:
         return equivariant_in_law(policy, kind, order)
     state = start(policy, kind)
     shuffled = policy.init(arms_at(0, kind)[order]) if kind == "fixed" else state
@@ -306,7 +303,7 @@ def test_one_round_costs_the_same_at_any_time(name, family, kind):
 
     assert programs(early, 3) == programs(late, CAPACITY)
     # … and the only such loop, the Newton iteration, takes no more steps late than early.
-    if name in GLM:
+    if isinstance(early, GLMState):
         assert newton_steps(late, family) <= newton_steps(early, family)
 
 
@@ -323,7 +320,7 @@ def test_forced_exploration_ends_though_no_reward_comes(name, family, kind):
     policy = build(name, family)
     state = start(policy, kind)
     actions = [policy.act(jax.random.key(t), state, arms_at(t, kind), t) for t in range(FEATURES + 3)]
-    explores = name in (*GLM, "template", "rep_glm_fpl")
+    explores = isinstance(state, GLMState) or name == "rep_glm_fpl"
     assert [bool(a.forced) for a in actions] == [explores and t < FEATURES for t in range(FEATURES + 3)]
     assert all(np.all(np.isfinite(a.scores)) for a in actions)
     if explores and kind == "fixed" and name != "rep_glm_fpl":
