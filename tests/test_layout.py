@@ -76,13 +76,25 @@ ORDER = [
     "explorax.runner.journal",
     "explorax.runner.outputs",
     "explorax.runner",
+    "explorax.arena",
+    "explorax.arena.problems",
+    "explorax.arena.contestants",
+    "explorax.arena.standings",
+    "explorax.arena.figure",
+    "explorax.arena.page",
+    "explorax.arena.tournament",
     "explorax.bench",
     "explorax.cli.texts",
     "explorax.cli.commands",
+    "explorax.cli.arena",
     "explorax.cli",
     "explorax.__main__",
 ]
-EXTRAS = {"explorax.plot": {"matplotlib"}, "explorax.runner.progress": {"rich"}}  # beside jax and numpy
+EXTRAS = {  # beside jax and numpy
+    "explorax.plot": {"matplotlib"},
+    "explorax.arena.figure": {"matplotlib"},
+    "explorax.runner.progress": {"rich"},
+}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

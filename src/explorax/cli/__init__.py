@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from explorax import devices
-from explorax.cli import commands, texts
+from explorax.cli import arena, commands, texts
+from explorax.cli.arena import add_arena
 from explorax.cli.commands import BAD_USAGE, FAILED, INTERRUPTED, complain
 from explorax.errors import ExploraxError
 
@@ -66,6 +67,8 @@ def parser() -> argparse.ArgumentParser:
     experiments = reproduce.add_subparsers(title="experiments", metavar="EXPERIMENT", required=True)
     add_logistic(add(experiments, "logistic", "Figure 1: logistic bandits", texts.LOGISTIC, texts.AROUND_LOGISTIC))
     add_deep(add(experiments, "deep", "Figure 2: deep bandits", texts.DEEP, texts.AROUND_DEEP))
+
+    add_arena(add(every, "arena", "every policy on families of problems", arena.ABOUT, arena.AROUND))
 
     own = add(every, "run", "run a study of your own", texts.RUN, texts.FILES)
     own.add_argument("settings", nargs="?", type=Path, metavar="SETTINGS.toml", help="the settings of the study")

@@ -37,10 +37,7 @@ def reproduce_deep(options: argparse.Namespace) -> int:
     """Run Figure 2, or a variation on it."""
     from explorax.experiments import deep
 
-    if options.data is not None:
-        if not options.data.is_dir():
-            raise InvalidArgument(f"--data {options.data} is no directory: give the one that holds the data sets")
-        os.environ["EXPLORAX_DATA"] = str(options.data.resolve())  # which workers inherit
+    use_data(options.data)
     names = [
         "datasets",
         "label",
@@ -55,6 +52,14 @@ def reproduce_deep(options: argparse.Namespace) -> int:
     ]
     names += ["checkpoints"]
     return reproduce(deep.quick if options.quick else deep.study, names, options)
+
+
+def use_data(directory: Path | None) -> None:
+    """Look for data sets there, if it is given."""
+    if directory is not None:
+        if not directory.is_dir():
+            raise InvalidArgument(f"--data {directory} is no directory: give the one that holds the data sets")
+        os.environ["EXPLORAX_DATA"] = str(directory.resolve())  # which workers inherit
 
 
 def reproduce(build: "Callable[..., Study]", names: Sequence[str], options: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ from explorax.runner.progress import display
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
 
-__all__ = ["Figure", "Outputs", "RunFailed", "kept", "rebuild", "run"]
+__all__ = ["Figure", "Outputs", "RunFailed", "kept", "play", "rebuild", "run"]
 
 
 def run(
@@ -46,12 +46,25 @@ def run(
     What is there of the same study is kept and not played again.  `processes` (all usable cores unless given) matters
     on a CPU only, and for the time it takes alone.  `stream` is where progress is shown, standard output unless given.
     """
+    outputs.check_figure(study, figure)
+    warnings = play(study, out, processes=processes, command=command, stream=stream)
+    return outputs.write(Path(out), figure, warnings)
+
+
+def play(
+    study: Study,
+    out: Path | str,
+    *,
+    processes: int | None = None,
+    command: str = "",
+    stream: TextIO | None = None,
+) -> list[str]:
+    """Play a study and leave its records alone; returns what was odd about those that were there."""
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise InvalidArgument(f"out={str(out)!r} is a file: give a directory")
     if processes is not None:
         check_whole("processes", processes, 1)
-    outputs.check_figure(study, figure)
     for panel in study.panels:
         study.make_environment(panel)  # complains now
     for module in ("pyarrow", "matplotlib"):
@@ -67,7 +80,7 @@ def run(
             else:
                 pool.run_spread(study, todo, processes or pool.usable_cores(), keeper)
         journal.finish()
-        return outputs.write(out, figure, journal.warnings)
+        return journal.warnings
 
 
 class Keeper:

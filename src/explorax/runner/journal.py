@@ -15,7 +15,8 @@ from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
 
 SOURCE = Path(__file__).parents[1]
-NO_NUMBERS = ("runner", "experiments", "bench", "cli", "__main__", "plot", "report", "summarize")  # decide no outcome
+# What decides no outcome:
+NO_NUMBERS = ("runner", "experiments", "arena", "bench", "cli", "__main__", "plot", "report", "summarize")
 
 
 class Journal:
@@ -49,7 +50,8 @@ class Journal:
             Result(curve.label, curve.policy, curve.design, environment, task.panel.label, records, share)
             for curve, records in zip(task.curves, outcome.records, strict=True)
         ]
-        record.write_part(self.out / record.PARTS / task.filename, results, task=task.digest)
+        path, metadata = self.out / record.PARTS / task.filename, {"seconds_per_decision": outcome.pace}
+        record.write_part(path, results, task=task.digest, metadata=metadata)
         self.done += 1
         self.write("running")
 

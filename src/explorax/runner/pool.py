@@ -101,7 +101,8 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
 
         if len(batch) > 1:
             return player.play_together(batch, progress)
-        return [player.play(task, progress) for task in batch]
+        # Batches share the device, so their pace says little.
+        return [player.play(task, progress)._replace(pace=None) for task in batch]
 
     with ThreadPoolExecutor(1 if study.environment in HEAVY else THREADS) as threads:
         running = {threads.submit(play, batch): batch for batch in batches.values()}

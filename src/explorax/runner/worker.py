@@ -37,6 +37,7 @@ class Outcome(NamedTuple):
 
     records: list[Records]  # of each of its curves
     seconds: float  # wall time, compilation included
+    pace: float | None = None  # seconds for each decision without compilation; None where that cannot be told
 
 
 class Failure(NamedTuple):
@@ -79,6 +80,24 @@ def throttled(send: Callable[[int], None]) -> Callable[[int], None]:
     return maybe
 
 
+class Clock:
+    """Passes on how many rounds are done, and keeps when that was."""
+
+    def __init__(self, progress: Callable[[int], None]):
+        self.progress = progress
+        self.laps: list[tuple[int, float]] = []
+
+    def __call__(self, rounds: int) -> None:
+        """So many rounds are done now."""
+        self.laps.append((rounds, time.perf_counter()))
+        self.progress(rounds)
+
+    def pace(self, instances: int) -> float | None:
+        """Seconds for each decision from the second lap on: the first one compiles."""
+        rounds = self.laps[-1][0] - self.laps[0][0] if self.laps else 0
+        return (self.laps[-1][1] - self.laps[0][1]) / (rounds * instances) if rounds > 0 else None
+
+
 class Player:
     """Plays tasks of one study."""
 
@@ -100,14 +119,15 @@ class Player:
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
         """The outcome of a task; `progress` hears how many rounds are done."""
         began = time.perf_counter()
-        study, environment = self.study, self.environment(task.panel)
-        schedule = check_schedule(task.rounds, study.checkpoints, study.spacing, None, progress)
+        study, environment, clock = self.study, self.environment(task.panel), Clock(progress)
+        schedule = check_schedule(task.rounds, study.checkpoints, study.spacing, None, clock)
         instances = range(task.first, task.first + task.instances)
         jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
         shared = all(share_program(jobs[0], job) for job in jobs)
         batches = [jobs] if shared else [[job] for job in jobs]
         records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
-        return Outcome(records, time.perf_counter() - began)
+        pace = clock.pace(task.instances * len(task.curves))
+        return Outcome(records, time.perf_counter() - began, pace)
 
     def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
         """The outcomes of tasks that differ in their features as one batch, where that can be; raises if it cannot.

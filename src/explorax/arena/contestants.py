@@ -1,0 +1,115 @@
+"""Who plays a problem, and with which settings.
+
+A policy plays as documented, with nothing set but what the problem dictates (the family of rewards, the horizon, a
+bound on ‖θ*‖ where it asks for one), and once more for each value in `GRIDS` of the setting that says how much it
+explores.  Instances 0 … T−1 choose among these values and the default, the others are what is reported: the tuned
+policy has not seen them.
+
+Linear policies play logistic problems too: their model is wrong there, and they are marked so.  Networks play labelled
+data.  There GLM policies keep a summary of constant size, and those that cannot do so do not play.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from explorax.arena.problems import LABELLED, LOGISTIC, Problem
+from explorax.errors import InvalidArgument
+from explorax.experiments.study import Curve, Panel, Study, curve
+from explorax.registry import Entry, make, policies, setting_names
+
+CHECKPOINTS = 50
+# Of the fits, in scores; exact enough for a decision.
+TOLERANCE = 1e-3
+
+# The values of each policy's knob beside its default.
+GRIDS: dict[str, tuple[float, ...]] = {
+    "glm_tsl": (0.25, 0.5, 2.0),
+    "glm_fpl": (0.125, 0.25, 1.0),
+    "glm_ucb": (0.05, 0.15, 1.5),
+    "ucb_glm": (0.25, 1.0, 2.0),
+    "lin_ts": (0.1, 0.25, 0.5),
+    "lin_ucb": (0.1, 0.25, 0.5),
+    "deep_fpl": (0.1, 0.25, 0.5),
+    "rep_glm_fpl": (0.125, 0.25, 1.0),
+    "neural_linear": (0.125, 0.25, 1.0),
+    "epsilon_greedy": (0.01, 0.03, 0.2),
+}
+
+
+class Contestant(NamedTuple):
+    """A policy on a problem."""
+
+    policy: str
+    title: str
+    settings: dict[str, Any]
+    knob: str
+    grid: tuple[float, ...]
+    misspecified: bool  # whether its model of the rewards is wrong
+
+    def label(self, value: float | None) -> str:
+        """Of its curve with that value of the knob; None is the default."""
+        return self.title if value is None else f"{self.title}, {self.knob} = {value:g}"
+
+
+class Absence(NamedTuple):
+    """A policy that does not play a problem."""
+
+    policy: str
+    title: str
+    reason: str
+
+
+def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Absence:
+    """The policy on the problem, or why it is not there."""
+    names = setting_names(entry.builder())
+    linear = entry.families == ("gaussian",)
+    if "hidden" in names and problem.group != LABELLED:
+        return Absence(entry.name, entry.title, "networks play labelled data only")
+    if problem.family not in entry.families and not (linear and problem.group in (LOGISTIC, LABELLED)):
+        return Absence(entry.name, entry.title, f"has no model for {problem.family} rewards")
+    wanted: dict[str, Any] = {"tolerance": TOLERANCE, "capacity": rounds, "horizon": rounds}
+    if not linear:
+        wanted["family"] = problem.family
+    if problem.norm is not None:
+        wanted["norm_bound"] = problem.norm
+    if problem.group == LABELLED and "hidden" not in names:
+        wanted["memory"] = "constant"
+    settings = {name: value for name, value in wanted.items() if name in names}
+    try:
+        make(entry.name, **settings)
+    except InvalidArgument as error:
+        return Absence(entry.name, entry.title, str(error))
+    grid = GRIDS[entry.name] if entry.knob else ()
+    return Contestant(entry.name, entry.title, settings, entry.knob, grid, problem.family not in entry.families)
+
+
+def contestants(problem: Problem, names: Iterable[str], rounds: int) -> tuple[list[Contestant], list[Absence]]:
+    """Who plays, and who does not."""
+    found = [contestant(policies()[name], problem, rounds) for name in names]
+    return (
+        [one for one in found if isinstance(one, Contestant)],
+        [one for one in found if isinstance(one, Absence)],
+    )
+
+
+def study(
+    problem: Problem, playing: Iterable[Contestant], *, rounds: int, tuning: int, instances: int, seed: int
+) -> Study:
+    """The problem as a study: `tuning` instances to tune on, then those that are reported."""
+    curves = [curve_of(one, value) for one in playing for value in (None, *one.grid)]
+    return Study(
+        name=f"arena-{problem.name}",
+        environment=problem.environment,
+        panels=(Panel(problem.title, dict(problem.settings), {}, {"problem": problem.name}),),
+        rounds=rounds,
+        curves=tuple(curves),
+        instances=tuning + instances,
+        seed=seed,
+        checkpoints=min(CHECKPOINTS, rounds),
+    )
+
+
+def curve_of(one: Contestant, value: float | None) -> Curve:
+    """A contestant with that value of its knob; None is the default."""
+    settings = one.settings if value is None else one.settings | {one.knob: value}
+    return curve(one.policy, label=one.label(value), settings=settings)
