@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint stress clean
+.PHONY: demo test lint docs stress clean
 
 demo: $(VENV)/.ready-to-run  ## the paper's Figure 1, small: a table, a figure and a report in results/
 	$(BIN)/explorax reproduce logistic --quick
@@ -15,6 +15,9 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.ready  ## the site, in site/; a broken link is an error (`make test` builds it too)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 stress: $(VENV)/.ready  ## 100 000 hard fits; prints failures and steps
 	$(BIN)/python benchmarks/fit_stress.py --kept

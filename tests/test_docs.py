@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import explorax
+from explorax import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+SHOWN = {"index.md": 1, "quickstart.md": 3, "tutorial.md": 10, "adding-a-policy.md": 5}  # page -> blocks of code
 
 
 def test_readme_code_runs(capsys, tmp_path, monkeypatch):
@@ -27,17 +29,31 @@ def test_readme_code_runs(capsys, tmp_path, monkeypatch):
     assert "glm_fpl" in printed
 
 
-def test_the_tutorial_prints_what_it_shows():
-    blocks = re.findall(
-        r"```python\n(.*?)```\n(?:```text\n(.*?)```\n)?", (ROOT / "docs/tutorial.md").read_text(), re.DOTALL
-    )
-    assert len(blocks) >= 10
+@pytest.mark.parametrize(("page", "least"), SHOWN.items())
+def test_pages_print_what_they_show(page, least):
+    text = (ROOT / "docs" / page).read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```\n)?", text, re.DOTALL)
+    assert len(blocks) >= least
     namespace = {}
     for code, shown in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)
         assert printed.getvalue() == shown, code
+
+
+@pytest.mark.xdist_group("processes")
+@pytest.mark.usefixtures("on_the_cpu")
+def test_the_study_of_the_quickstart_runs(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/quickstart.md").read_text()
+    (settings,) = re.findall(r"Write this to `first.toml`,\n\n```toml\n(.*?)```", text, re.DOTALL)
+    assert "```\nexplorax run first.toml\n```" in text
+    monkeypatch.chdir(tmp_path)
+    Path("first.toml").write_text(settings)
+    assert cli.main(["run", "first.toml", "--processes", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert all(label in printed for label in ("GLM-TSL (informal)", "GLM-TSL, a = 1/2", "Uniform"))
+    assert Path("results/first/report.html").stat().st_size > 0
 
 
 def test_readme_table_is_the_registry():

@@ -42,13 +42,22 @@ every_case = over(CASES)
 # What does not depend on the rewards' law is checked in one family: each policy's first.
 FIRST = [case for case in CASES if case[0] == "template" or case[1] == explorax.policies()[case[0]].families[0]]
 first_family = over(FIRST)
-# float32 is where numbers get hard, so every case has it; double precision is checked in one family.
+
+
+def precisions(name, family, kind):
+    """float32 is where numbers get hard; where arms change, a state has JAX's default, double precision here."""
+    if kind == "changing":
+        return ("float64",)
+    both = name in IN_EVERY_FAMILY and family == "bernoulli"
+    return ("float32", "float64") if both else ("float32",)
+
+
 each_precision = pytest.mark.parametrize(
     ("name", "family", "kind", "dtype"),
     [
         pytest.param(*case, dtype, marks=pytest.mark.xdist_group("-".join(case)))
         for case in CASES
-        for dtype in (("float32", "float64") if case in FIRST else ("float32",))
+        for dtype in precisions(*case)
     ],
 )
 
@@ -112,9 +121,6 @@ def test_randomized_exactly_if_the_registry_says_so(name, family, kind):
 
 @each_precision
 def test_shapes_and_dtypes(name, family, kind, dtype):
-    if kind == "changing" and dtype == "float32":
-        # init(d) has no array to take a dtype from and uses JAX's default.
-        dtype = "float64"
     policy, state = played(name, family, kind, 4, dtype)
     action = policy.act(jax.random.key(0), state, arms_at(4, kind, dtype), 4)
     assert action.arm.shape == ()

@@ -1,0 +1,120 @@
+"""The page of algorithms: what the registry, the policies' docstrings and their signatures say, as Markdown."""
+
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import explorax
+from explorax.registry import Entry
+
+INTRODUCTION = """# Algorithms
+
+Every policy that `explorax.make` knows, each in a short file of its own. This page is made from the registry and the
+docstrings of the code.
+
+| policy | name | randomized | reference { .wide } |
+|---|---|---|---|
+"""
+LEGEND = """
+"In training": the noise is drawn when the policy learns, so given its state a decision is not random. In the tables
+below, costs are those of one decision and one reward, with K arms (or the capacity, when arms change), d features,
+s steps of Newton or of training; a network of P weights with h units in its last layer, and batches of B. The scores of
+a linear policy are xᵀθ̃ for one θ̃, so it can find the best arm of an infinite set.
+"""
+FACTS = ("randomized", "families", "designs", "explores by", "linear", "cost of a round")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the page."""
+    files.append(File.generated(config, "algorithms.md", content=page()))
+    return files
+
+
+def page() -> str:
+    """A table of all policies, a section for each, and one for each kind of settings that policies share."""
+    entries = explorax.policies().values()
+    rows = [row(f"[{e.title}](#{e.name})", f"`{e.name}`", e.randomized, e.reference) for e in entries]
+    shared = dict.fromkeys(kind for entry in entries for kind in shared_settings(entry))
+    sections = [*map(policy_section, entries), *map(settings_section, shared)]
+    return INTRODUCTION + "\n".join(rows) + "\n" + LEGEND + "".join(sections)
+
+
+def policy_section(entry: Entry) -> str:
+    """The rule of a policy in the words of its module, what the registry says of it, and its settings."""
+    summary, _, body = str(inspect.getdoc(sys.modules[entry.builder().__module__])).partition("\n\n")
+    knob = f"`{entry.knob}`" if entry.knob else "-"
+    linear = "yes" if entry.linear else "no"
+    families, designs = ", ".join(entry.families), ", ".join(entry.designs) or "-"
+    return f"""
+## {entry.title} {{ #{entry.name} }}
+
+{capitalized(markdown(summary.removeprefix(f"{entry.title}: ")))}
+
+{markdown(body)}
+
+{row(*FACTS)}
+{row(*("---" for _ in FACTS))}
+{row(entry.randomized, families, designs, knob, linear, entry.cost)}
+
+`make("{entry.name}")` takes {settings(entry)}.
+Source: [{entry.name}.py](../src/explorax/policies/{entry.name}.py).
+"""
+
+
+def settings_section(kind: type) -> str:
+    """The settings that policies share, in the words of their docstring: columns, and what is to be said of them."""
+    columns, _, remarks = str(inspect.getdoc(kind)).partition("\n\n")[2].partition("\n\n")
+    table = textwrap.indent(columns, "    ")
+    return f"\n## {capitalized(name_of(kind))} {{ #{kind.__name__} }}\n\n{table}\n\n{markdown(remarks)}\n"
+
+
+def settings(entry: Entry) -> str:
+    """The settings of a policy: its own with their defaults, and links to those it shares."""
+    own = []
+    for parameter in inspect.signature(entry.builder()).parameters.values():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            default = "" if parameter.default is inspect.Parameter.empty else f"={parameter.default!r}"
+            own.append(f"`{parameter.name}{default}`")
+    shared = [f"the [{name_of(kind)}](#{kind.__name__})" for kind in shared_settings(entry)]
+    return " and ".join(filter(None, (", ".join(own), *shared))) or "no settings"
+
+
+def shared_settings(entry: Entry) -> Iterator[type]:
+    """The class, if any, that annotates the `**settings` of a policy's builder."""
+    for parameter in inspect.signature(entry.builder()).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            yield from parameter.annotation.__args__
+
+
+def name_of(kind: type) -> str:
+    """What shared settings are called: the words of their docstring before the first comma or full stop."""
+    name = re.split("[,.]", str(inspect.getdoc(kind)))[0]
+    return name[:1].lower() + name[1:]
+
+
+def markdown(docstring: str) -> str:
+    """Our docstrings are nearly Markdown: formulas are indented, names are in backticks.
+
+    Nothing else in them is meant as markup: stars are the paper's, brackets are intervals.
+    """
+    return "\n".join(line if line.startswith("    ") else escaped(line) for line in docstring.splitlines())
+
+
+def escaped(line: str) -> str:
+    """A line in which only backticks have a meaning."""
+    return re.sub(r"(`[^`]*`)|([*_<\[\]])", lambda found: found[1] or f"\\{found[2]}", line)
+
+
+def capitalized(words: str) -> str:
+    """With a capital letter first, the others as they are."""
+    return words[:1].upper() + words[1:]
+
+
+def row(*cells: str) -> str:
+    """One line of a table."""
+    return f"| {' | '.join(cells)} |"
