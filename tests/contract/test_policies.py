@@ -11,6 +11,7 @@ from scipy import stats
 import explorax
 from explorax.glm import families
 from explorax.glm.fit import fit, hessian, posed
+from explorax.glm.history import Grouped, Rows
 from explorax.policies._template import boltzmann
 from explorax.policies.glm_learner import GLMState
 from explorax.registry import setting_names
@@ -19,7 +20,8 @@ from tests.statistics import FALSE_ALARM
 ARMS, FEATURES, CAPACITY = 8, 3, 64
 # What a policy is given of this, if it takes it: small networks, and a memory that is soon full.
 SMALL = {"hidden": (5,), "batch": 4, "capacity": CAPACITY, "when_full": "forget", "refresh": 4}
-OWN = {"rep_glm_fpl": {"percent": 10, "horizon": 10 * FEATURES}}  # explores for as long as the GLM policies
+# These explore for as long as the GLM policies then.
+OWN = {"rep_glm_fpl": {"percent": 10, "horizon": 10 * FEATURES}, "sgd_ts": {"batch": FEATURES}}
 # Other policies learn as these do, or in a network, whose families differ in their loss alone; what they do with what
 # they have learned is the same in every family.
 IN_EVERY_FAMILY = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm")
@@ -309,7 +311,7 @@ def test_one_round_costs_the_same_at_any_time(name, family, kind):
 
     assert programs(early, 3) == programs(late, CAPACITY)
     # … and the only such loop, the Newton iteration, takes no more steps late than early.
-    if isinstance(early, GLMState):
+    if isinstance(getattr(early, "history", None), Grouped | Rows) and hasattr(early, "theta_mle"):
         assert newton_steps(late, family) <= newton_steps(early, family)
 
 
@@ -326,7 +328,7 @@ def test_forced_exploration_ends_though_no_reward_comes(name, family, kind):
     policy = build(name, family)
     state = start(policy, kind)
     actions = [policy.act(jax.random.key(t), state, arms_at(t, kind), t) for t in range(FEATURES + 3)]
-    explores = isinstance(state, GLMState) or name == "rep_glm_fpl"
+    explores = isinstance(state, GLMState) or name in OWN
     assert [bool(a.forced) for a in actions] == [explores and t < FEATURES for t in range(FEATURES + 3)]
     assert all(np.all(np.isfinite(a.scores)) for a in actions)
     if explores and kind == "fixed" and name != "rep_glm_fpl":

@@ -12,25 +12,22 @@ from scipy import stats
 import explorax
 from explorax import environments
 from explorax.arena import figure, page, problems, standings, tournament
-from explorax.arena.contestants import GRIDS, Absence, Contestant, contestant, contestants, study
+from explorax.arena.contestants import Absence, Contestant, contestant, contestants, study
 from explorax.arena.problems import LABELLED, LOGISTIC, PROBLEMS, problem_of
 from explorax.arena.standings import Interval, difference, interval, ranks, verdict
 from explorax.cli import main
 from explorax.errors import ExploraxError, InvalidArgument, UnknownName
 from explorax.record import Records, Result
-from explorax.registry import setting_names
 
 TUNING, INSTANCES = 4, 6
 
 
 def test_every_knob_has_a_grid():
-    knobs = {name: entry.knob for name, entry in explorax.policies().items() if entry.knob}
-    assert GRIDS.keys() == knobs.keys()
-    for name, knob in knobs.items():
-        assert knob in setting_names(explorax.policies()[name].builder())
-        assert len(set(GRIDS[name])) == len(GRIDS[name]) >= 3
-        for value in GRIDS[name]:
-            explorax.make(name, **{knob: value})
+    for name, entry in explorax.policies().items():
+        assert bool(entry.knob) == bool(entry.grid)
+        assert len(set(entry.grid)) == len(entry.grid) != 1
+        for value in entry.grid:
+            explorax.make(name, **{entry.knob: value})
 
 
 @pytest.mark.parametrize("problem", [one for one in PROBLEMS if one.group != LABELLED], ids=lambda one: one.name)
@@ -60,7 +57,7 @@ def test_settings_are_what_the_problem_dictates():
     assert labelled.settings["memory"] == "constant"
     made = study(problem_of("sparse"), [labelled], rounds=70, tuning=3, instances=5, seed=9)
     assert (made.instances, made.rounds, made.seed) == (8, 70, 9)
-    assert [one.settings.get("scale") for one in made.curves] == [None, *GRIDS["glm_tsl"]]
+    assert [one.settings.get("scale") for one in made.curves] == [None, *entry.grid]
     assert made.environment_arguments(made.panels[0]) == problem_of("sparse").settings
 
 

@@ -1,9 +1,9 @@
 """Who plays a problem, and with which settings.
 
 A policy plays as documented, with nothing set but what the problem dictates (the family of rewards, the horizon, a
-bound on ‖θ*‖ where it asks for one), and once more for each value in `GRIDS` of the setting that says how much it
-explores.  Instances 0 … T−1 choose among these values and the default, the others are what is reported: the tuned
-policy has not seen them.
+bound on ‖θ*‖ where it asks for one), and once more for each value in the registry's grid of the setting that says how
+much it explores.  Instances 0 … T−1 choose among these values and the default, the others are what is reported: the
+tuned policy has not seen them.
 
 Linear policies play logistic problems too: their model is wrong there, and they are marked so.  Networks play labelled
 data.  There GLM policies keep a summary of constant size, and those that cannot do so do not play.
@@ -20,20 +20,6 @@ from explorax.registry import Entry, make, policies, setting_names
 CHECKPOINTS = 50
 # Of the fits, in scores; exact enough for a decision.
 TOLERANCE = 1e-3
-
-# The values of each policy's knob beside its default.
-GRIDS: dict[str, tuple[float, ...]] = {
-    "glm_tsl": (0.25, 0.5, 2.0),
-    "glm_fpl": (0.125, 0.25, 1.0),
-    "glm_ucb": (0.05, 0.15, 1.5),
-    "ucb_glm": (0.25, 1.0, 2.0),
-    "lin_ts": (0.1, 0.25, 0.5),
-    "lin_ucb": (0.1, 0.25, 0.5),
-    "deep_fpl": (0.1, 0.25, 0.5),
-    "rep_glm_fpl": (0.125, 0.25, 1.0),
-    "neural_linear": (0.125, 0.25, 1.0),
-    "epsilon_greedy": (0.01, 0.03, 0.2),
-}
 
 
 class Contestant(NamedTuple):
@@ -79,8 +65,8 @@ def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Abse
         make(entry.name, **settings)
     except InvalidArgument as error:
         return Absence(entry.name, entry.title, str(error))
-    grid = GRIDS[entry.name] if entry.knob else ()
-    return Contestant(entry.name, entry.title, settings, entry.knob, grid, problem.family not in entry.families)
+    misspecified = problem.family not in entry.families
+    return Contestant(entry.name, entry.title, settings, entry.knob, entry.grid, misspecified)
 
 
 def contestants(problem: Problem, names: Iterable[str], rounds: int) -> tuple[list[Contestant], list[Absence]]:

@@ -1,0 +1,177 @@
+"""Minima over a ball ‖θ‖ ≤ S, for estimates that must not lie outside of it.
+
+    argmin_{‖θ‖ ≤ S} F(θ) = θ(ν),    θ(ν) = argmin F(θ) + ½ ν ‖θ‖²,    with the smallest ν ≥ 0 that brings it inside
+
+for a convex F.  A minimum inside the ball has ν = 0 and stays; any other moves to the sphere, and not along its radius
+but to where F is smallest there.  So a bound on the norm is a ridge whose size the data choose.
+
+**The multiplier.**  ‖θ(ν)‖ falls as ν grows, and 1/‖θ(ν)‖ is nearly a straight line.  For a quadratic F it is concave,
+and Newton's method on it,
+
+    ν ← ν + (‖θ‖/S − 1) ‖θ‖² / θᵀ(H + νI)⁻¹θ,    H the curvature of F at θ(ν),
+
+goes up to the solution from ν = 0 without overshooting.  For other F a bracket makes up for that.
+
+**A GLM on a ball.**  The loss of a history is not quadratic, but its expansion at θ is, and that has a minimum on the
+ball: a step towards it, damped as in `glm.fit`, stays in the ball and makes the loss smaller.  It is Newton's method
+where the minimum lies inside.  Without a ridge the minimum need not be unique, so there is a tiny one.
+
+References: Moré & Sorensen, Computing a Trust Region Step, 1983 (the multiplier); Bach, Self-concordant analysis for
+logistic regression, 2010 (the damping).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from explorax.batching import where_needed
+from explorax.glm.families import Family
+from explorax.glm.fit import FULL_STEP, Problem, WeightedRows, gradient, gradient_error, hessian, posed, step_length
+from explorax.glm.linalg import Factor, factorize
+
+MULTIPLIER_STEPS = 60  # two to five are enough for a quadratic
+FIT_STEPS = 200
+PATIENCE = 20  # steps after which a gradient at the level of rounding will do
+LEAST_RIDGE = 1e-6  # of a fit on a ball: among many minima, the one nearest to 0
+
+Path = Callable[[Array], tuple[Array, Array]]  # ν -> θ(ν), θᵀ(H + νI)⁻¹θ
+
+
+class Inside(NamedTuple):
+    """A minimum over a ball."""
+
+    theta: Array
+    multiplier: Array  # () ν; 0 where the ball does not matter
+
+
+class BallFit(NamedTuple):
+    """An estimate in a ball and how far to trust it."""
+
+    theta: Array
+    multiplier: Array  # () ν
+    converged: Array  # () whether the gradient of F + ½ ν ‖θ‖² is at the level of rounding, or of the tolerance
+    steps: Array
+
+
+class Inverse(Protocol):
+    """(H + νI)⁻¹."""
+
+    def solve(self, vector: Array) -> Array:
+        """(H + νI)⁻¹ v."""
+
+    def whiten(self, vectors: Array) -> Array:
+        """A vector whose plain norm is ‖v‖ in the norm of (H + νI)⁻¹."""
+
+
+class RootInverse(NamedTuple):
+    """(H + νI)⁻¹ = W (I + νWᵀW)⁻¹ Wᵀ for a root W Wᵀ = H⁻¹; needs no H."""
+
+    root: Array
+    factor: Factor  # of I + νWᵀW
+
+    def solve(self, vector: Array) -> Array:
+        """(H + νI)⁻¹ v."""
+        return self.root @ self.factor.solve(vector @ self.root)
+
+    def whiten(self, vectors: Array) -> Array:
+        """A vector whose plain norm is ‖v‖ in the norm of (H + νI)⁻¹."""
+        return self.factor.whiten(vectors @ self.root)
+
+
+def of_root(root: Array, multiplier: Array) -> RootInverse:
+    """(H + νI)⁻¹ from a root of H⁻¹."""
+    return RootInverse(root, factorize(jnp.eye(root.shape[0], dtype=root.dtype) + multiplier * (root.T @ root)))
+
+
+def of_curvature(curvature: Array, multiplier: Array) -> Factor:
+    """(H + νI)⁻¹ from H."""
+    return factorize(curvature + multiplier * jnp.eye(curvature.shape[0], dtype=curvature.dtype))
+
+
+def bring_inside(path: Path, radius: ArrayLike, guess: Array) -> Inside:
+    """θ(ν) for the smallest ν ≥ 0 that brings it inside the ball, searched from a guess of ν."""
+    enough = float(jnp.finfo(guess.dtype).eps) ** (2 / 3)
+
+    def misses(multiplier: Array, theta: Array) -> Array:
+        """Whether θ is outside, or held back inside for no reason."""
+        excess = jnp.linalg.norm(theta) / radius - 1
+        return (excess > enough) | ((multiplier > 0) & (excess < -enough))
+
+    def step(carry: Any) -> Any:
+        multiplier, low, high, theta, energy, steps = carry
+        norm = jnp.linalg.norm(theta)
+        low, high = jnp.where(norm > radius, multiplier, low), jnp.where(norm > radius, high, multiplier)
+        trial = jnp.maximum(multiplier + (norm / radius - 1) * norm**2 / energy, 0)
+        middle = jnp.where(jnp.isinf(high), 2 * low + 1, (jnp.maximum(low, 0) + high) / 2)
+        trial = jnp.where(jnp.isfinite(trial) & (trial > low) & (trial < high), trial, middle)
+        return trial, low, high, *path(trial), steps + 1
+
+    # Below 0 while it is not known whether ν = 0 will do.
+    low, high = jnp.full_like(guess, -1), jnp.full_like(guess, jnp.inf)
+    carry = guess, low, high, *path(guess), jnp.zeros((), int)
+    multiplier, _, _, theta, _, _ = lax.while_loop(
+        lambda carry: (carry[5] < MULTIPLIER_STEPS) & misses(carry[0], carry[3]), step, carry
+    )
+    norm = jnp.linalg.norm(theta)
+    return Inside(theta * jnp.minimum(1, radius / jnp.where(norm > 0, norm, 1)), multiplier)
+
+
+def minimize_quadratic(inverse: Callable[[Array], Inverse], slope: Array, theta: Array, radius: ArrayLike) -> Inside:
+    """The minimum over the ball of a quadratic with this slope at θ; `inverse` gives (H + νI)⁻¹ of its curvature H."""
+
+    def path(multiplier: Array) -> tuple[Array, Array]:
+        shifted = inverse(multiplier)
+        moved = theta - shifted.solve(slope + multiplier * theta)
+        return moved, jnp.sum(shifted.whiten(moved) ** 2)
+
+    # On the sphere, a minimum has the slope −νθ.
+    square = theta @ theta
+    near = square > (0.99 * radius) ** 2
+    guess = jnp.where(near, jnp.maximum(-(slope @ theta) / jnp.where(near, square, 1), 0), 0)
+    return bring_inside(path, radius, guess)
+
+
+def fit_on_ball(family: Family, history: WeightedRows, radius: ArrayLike, start: Array, tolerance: float) -> BallFit:
+    """The maximum-likelihood estimate among all ‖θ‖ ≤ S, from a start in the ball.
+
+    `tolerance` is the size of the last step in units of the linear score xᵀθ.
+    """
+    problem = posed(history, ridge=LEAST_RIDGE)
+
+    def step(now: BallFit) -> BallFit:
+        slope, curvature = gradient(family, problem, now.theta), hessian(family, problem, now.theta)
+        aim = minimize_quadratic(partial(of_curvature, curvature), slope, now.theta, radius)
+        direction = aim.theta - now.theta
+        moves = problem.features @ direction
+        reach = jnp.max(jnp.abs(moves))
+        length = where_needed(
+            family.self_concordance * reach > FULL_STEP,
+            partial(safe_length, family),
+            (problem, now.theta, direction, moves, reach),
+            jnp.ones_like(reach),
+        )
+        arrived = (length == 1) & (reach <= tolerance)
+        return BallFit(now.theta + length * direction, aim.multiplier, arrived, now.steps + 1)
+
+    def check(end: BallFit, problem: Problem) -> Array:
+        """Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do."""
+        error = gradient_error(family, problem._replace(ridge=LEAST_RIDGE + end.multiplier), end.theta)
+        return end.converged | (error <= max(float(jnp.finfo(start.dtype).eps) ** (2 / 3), tolerance**2))
+
+    def steps(now: BallFit) -> BallFit:
+        last = now.steps + PATIENCE
+        now = lax.while_loop(lambda now: (now.steps < last) & ~now.converged, step, now)
+        return now._replace(converged=where_needed(~now.converged, check, (now, problem), now.converged))
+
+    begin = BallFit(start, jnp.zeros_like(start[0]), jnp.asarray(False), jnp.zeros((), int))
+    return lax.while_loop(lambda now: (now.steps < FIT_STEPS) & ~now.converged, steps, begin)
+
+
+def safe_length(family: Family, problem: Problem, theta: Array, direction: Array, moves: Array, reach: Array) -> Array:
+    """How far to go towards the minimum of a quadratic: not past that of F on the way, nor out of the ball."""
+    length = jnp.minimum(step_length(family, problem, theta, direction, moves, reach), 1)
+    return jnp.where(family.self_concordance * reach > FULL_STEP, length, 1)

@@ -1,0 +1,34 @@
+"""ECOLog-OFU: optimism around an implicit online estimate, at a cost that never grows.
+
+    pull argmax_i x_iᵀθ_t + β ‖x_i‖_{W_t⁻¹},    θ_t and W_t those of ECOLog-TS (`ecolog_ts.py`)
+
+    β   `width`    1 unless given, which is no confidence level
+    Θ   `radius`   the ball ‖θ‖ ≤ S if a radius S is given, else all of R^d
+
+What `ecolog_ts.py` says of the paper's constants holds here too.
+
+Reference: Faury, Abeille, Jun & Calauzènes, Jointly Efficient and Optimal Algorithms for Logistic Bandits,
+AISTATS 2022.
+"""
+
+from typing import Unpack
+
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.checks import check_positive
+from explorax.policies.base import Policy
+from explorax.policies.ecolog_ts import OnlineSettings, implicit, strength
+from explorax.policies.glm_learner import GLMState, Learner
+
+
+def ecolog_ofu(*, width: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
+    """Build ECOLog-OFU; see `OnlineSettings` for what else it takes."""
+    check_positive("width", width, "; a policy that does not explore is 'greedy'")
+    return implicit("ecolog_ofu", optimistic_scores, width, radius, settings)
+
+
+def optimistic_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+    """x_iᵀθ + β ‖x_i‖_{W⁻¹}."""
+    norms = jnp.linalg.norm(arms @ learner.inverse_root(state), axis=1)
+    return learner.scores(state, arms) + strength(state) * norms, state.converged

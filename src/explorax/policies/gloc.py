@@ -1,0 +1,174 @@
+"""GLOC: optimism around predictions of an online learner, at a cost that never grows.
+
+An online Newton step keeps an iterate θ_t in the ball ‖θ‖ ≤ S; the predictions z_t = x_tᵀθ_t that it makes before each
+reward are then regressed on the features, and that is the estimate:
+
+    A_t = λI + Σ_{s≤t} x_s x_sᵀ,    g_t = μ(x_tᵀθ_t) − y_t
+    θ_{t+1} = argmin_{‖θ‖ ≤ S} ‖θ − (θ_t − (g_t/κ) A_t⁻¹x_t)‖_{A_t},    θ_1 = 0
+    θ̂_t = A_t⁻¹ Σ z_s x_s,    pull argmax_i x_iᵀθ̂_t + a √β_t ‖x_i‖_{A_t⁻¹}
+
+    β = 1 + (4/κ) B + (8R²/κ²) log((2/δ) √(1 + (2/κ) B + 4R⁴/(κ⁴δ²))) + λS² − (Σ z_s² − θ̂ᵀ Σ z_s x_s)
+    B = (1/2κ) Σ g_s² ‖x_s‖²_{A_s⁻¹} + 2κλS²,    κ = min μ̇(z) over |z| ≤ S L
+
+    a   `scale`        1 is the paper's width
+    S   `norm_bound`   of ‖θ*‖
+    L   `max_norm`     of ‖x‖; the paper has 1
+    R   `noise_std`    rewards are R²-sub-Gaussian around their means; that of the family unless given
+    δ   `delta`        chance that the confidence may fail: 1 / `horizon` if that is given, else 0.05
+
+Where the constants come from: β is the paper's Theorem 1, B its Theorem 3.  We had them at second hand, and so derived
+both again.
+A learner of regret B has Σ (z_s − x_sᵀθ*)² ≤ 1 + (4/κ) B + (8R²/κ²) log(…), by strong convexity along each x and a
+self-normalized bound (Abbasi-Yadkori et al., AISTATS 2012); λ‖θ*‖² ≤ λS² is added, and completing the square takes the
+sum to ‖θ* − θ̂‖²_A.  For θ_1 = 0 the last term of B could be κλS²/2; we keep the paper's.  The paper's two ridges, of A
+and of θ̂, are one here.
+
+Reference: Jun, Bhargava, Nowak & Willett, Scalable Generalized Linear Bandits: Online Computation and Hashing,
+NeurIPS 2017.
+"""
+
+import math
+from functools import cache, partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax import theory
+from explorax.batching import where_needed
+from explorax.checks import check_positive, is_known
+from explorax.errors import InvalidArgument
+from explorax.glm import families
+from explorax.glm.ball import minimize_quadratic, of_root
+from explorax.glm.families import Family
+from explorax.glm.linalg import shrinkage
+from explorax.policies import exploration
+from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
+from explorax.policies.linear_model import LinearModel
+
+FAILURE = 0.05  # δ, where neither it nor the horizon is given
+FLATTEST = 1e-8  # κ below which widths would be without meaning
+
+
+class Numbers(NamedTuple):
+    """The settings that are numbers."""
+
+    scale: Array
+    ridge: Array
+    norm_bound: Array
+    least_slope: Array  # κ
+    noise_std: Array
+    log_failure: Array  # log δ
+
+
+class GlocState(NamedTuple):
+    """The online learner, and the regression on its predictions."""
+
+    theta: Array  # (d,) θ_t, in the ball
+    root: Array  # (d, d) W Wᵀ = A⁻¹
+    cross: Array  # (d,) Σ z_s x_s
+    squares: Array  # () Σ z_s²
+    losses: Array  # () Σ g_s² ‖x_s‖² in the norm of A_s⁻¹
+    exploration: exploration.Exploration
+    numbers: Numbers
+
+
+def gloc(
+    *,
+    scale: float = 1.0,
+    family: str | Family = "bernoulli",
+    norm_bound: float = 1.0,
+    max_norm: float = 1.0,
+    noise_std: float | None = None,
+    ridge: float = 1.0,
+    explore: str = "none",
+    horizon: int | None = None,
+    delta: float | None = None,
+) -> Policy:
+    """Build GLOC; the module's docstring says what the settings are."""
+    glm = families.get(family)
+    for name, value in (("scale", scale), ("norm_bound", norm_bound), ("max_norm", max_norm)):
+        check_positive(name, value)
+    noise_std = glm.noise_std if noise_std is None else noise_std
+    if noise_std is None:
+        raise InvalidArgument(f"{glm.name} rewards are not sub-Gaussian: if yours are bounded by B, give noise_std=B/2")
+    model = LinearModel(ridge=ridge, noise_std=noise_std, explore=explore, horizon=horizon, delta=delta)
+    slope = theory.min_slope_near(glm, 0.0, norm_bound * max_norm)
+    if slope < FLATTEST:
+        raise InvalidArgument(
+            f"norm_bound={norm_bound} with max_norm={max_norm}: means are flat to {slope:.1g} for scores that large, "
+            "and the width would be without meaning; give smaller bounds"
+        )
+    numbers = scale, ridge, norm_bound, slope, noise_std, math.log(failure(horizon, delta))
+
+    def init(arms: Array | int, key: Array) -> GlocState:
+        size, dtype = size_and_dtype(arms)
+        zero, zeros = jnp.zeros((), dtype), jnp.zeros(size, dtype)
+        root = jnp.eye(size, dtype=dtype) / jnp.sqrt(jnp.asarray(ridge, dtype))
+        plan = exploration.plan(model.explore, arms)
+        settings = Numbers(*(jnp.asarray(number, dtype) for number in numbers))
+        return GlocState(zeros, root, zeros, zero, zero, plan, settings)
+
+    return Policy(checked_init(init), *program(glm))
+
+
+def failure(horizon: int | None, delta: float | None) -> float:
+    """δ: given, 1 / horizon, or else a usual one."""
+    return FAILURE if horizon is None and delta is None else LinearModel(horizon=horizon, delta=delta).failure
+
+
+@cache
+def program(family: Family) -> Program:
+    """`act` and `update`; one for all numbers."""
+
+    def act(key: Array, state: GlocState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+        center = state.root @ (state.cross @ state.root)
+        norms = jnp.linalg.norm(arms @ state.root, axis=1)
+        scores = arms @ center + state.numbers.scale * jnp.sqrt(radius_squared(state, center)) * norms
+        arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
+        return Action(arm, scores, forced, jnp.isfinite(jnp.sum(scores)))
+
+    def update(state: GlocState, arm: Array, x: Array, reward: Array) -> GlocState:
+        numbers = state.numbers
+        prediction = x @ state.theta
+        residual = family.mean(prediction) - reward
+        pushed = x @ state.root
+        root = state.root - jnp.outer(shrinkage(pushed) * (state.root @ pushed), pushed)
+        step, slope = root @ (x @ root), residual / numbers.least_slope * x
+        moved = state.theta - residual / numbers.least_slope * step
+        outside = jnp.linalg.norm(moved) > numbers.norm_bound
+        return state._replace(
+            theta=where_needed(outside, step_in_ball, (root, state.theta, slope, numbers.norm_bound), moved),
+            root=root,
+            cross=state.cross + prediction * x,
+            squares=state.squares + prediction**2,
+            losses=state.losses + residual**2 * (x @ step),
+        )
+
+    def check(rewards: ArrayLike) -> None:
+        if is_known(rewards):
+            families.check_rewards(family, rewards)
+
+    return compiled(act=act, update=update, expected=expected_arrays, check=check)
+
+
+def step_in_ball(root: Array, theta: Array, slope: Array, radius: Array) -> Array:
+    """The point of the ball that is nearest to θ − A⁻¹(slope) in the norm of A."""
+    return minimize_quadratic(partial(of_root, root), slope, theta, radius).theta
+
+
+def radius_squared(state: GlocState, center: Array) -> Array:
+    """β, with the logarithm of its largest term in a form that does not overflow."""
+    at = state.numbers
+    regret = state.losses / (2 * at.least_slope) + 2 * at.least_slope * at.norm_bound**2 * at.ridge
+    ratio = at.noise_std / at.least_slope
+    inner = jnp.logaddexp(jnp.log1p(2 * regret / at.least_slope), math.log(4) + 4 * jnp.log(ratio) - 2 * at.log_failure)
+    noise = 8 * ratio**2 * (math.log(2) - at.log_failure + inner / 2)
+    misfit = jnp.maximum(state.squares - center @ state.cross, 0)
+    return jnp.maximum(1 + 4 * regret / at.least_slope + noise + at.ridge * at.norm_bound**2 - misfit, 0)
+
+
+def expected_arrays(state: GlocState) -> Expected:
+    """Shapes and dtype that go with a state."""
+    return Expected(None, state.theta.shape[-1], state.theta.dtype)
