@@ -68,6 +68,7 @@ ORDER = [
     "explorax.experiments.study",
     "explorax.experiments.logistic",
     "explorax.experiments.deep",
+    "explorax.experiments.theorems",
     "explorax.devices",
     "explorax.runner.tasks",
     "explorax.runner.worker",

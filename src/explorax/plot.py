@@ -44,6 +44,7 @@ FAVOURITES: tuple[tuple[tuple[str, int], ...], ...] = (
     (("deep_fpl", 0), ("deep_fl", 0), *(("rep_glm_fpl", count) for count in range(4)), ("neural_linear", 0)),
 )
 SCALES = ("linear", "log")
+THIN = 0.8  # lines that curves and bounds are compared with
 PANELS_IN_A_ROW = 3
 FAR_ABOVE = 2.0  # the highest curve leaves a linear panel if it ends above this many times the second highest
 
@@ -66,12 +67,15 @@ STYLE = {
 
 
 class Bound(NamedTuple):
-    """A theorem's regret bound, to lay over the curves of one panel."""
+    """A theorem's regret bound, to lay over the curves of one panel; and, where known, what to compare it with."""
 
     policy: str
     panel: str
     rounds: np.ndarray
     regret: np.ndarray
+    explored: int = 0  # τ, a vertical line
+    worst: np.ndarray | None = None  # regret of the worst instance at each checkpoint of the curve, a thin line
+    max_gap: float = 0.0  # Δmax, what a round can cost: t Δmax is a grey line
 
 
 class Look(NamedTuple):
@@ -145,10 +149,12 @@ def figure(
     rows = math.ceil(len(labels) / PANELS_IN_A_ROW)
     columns = math.ceil(len(labels) / rows)
     look = looks(curves)
-    entry = 0.75 + 0.064 * max(map(len, look))  # inches that a label and its line take in the legend
-    width = 0.25 + max(2.55 * columns, entry * min(2, len(look)))
-    legend_columns = max(1, min(math.ceil(len(look) / 2), int(width / entry)))
-    height = 2.35 * rows + 0.2 * math.ceil(len(look) / legend_columns) + (0.55 if title else 0.3)
+    lines = [Line2D([], [], label=_literal(label), **_line(one)) for label, one in look.items()]
+    lines += _compared(bounds, curves, look)
+    entry = 0.75 + 0.064 * max(len(str(line.get_label())) for line in lines)  # inches of a line of the legend
+    width = 0.25 + max(2.55 * columns, entry * min(2, len(lines)))
+    legend_columns = max(1, min(math.ceil(len(lines) / 2), int(width / entry)))
+    height = 2.35 * rows + 0.2 * math.ceil(len(lines) / legend_columns) + (0.55 if title else 0.3)
     with style.context(["default", STYLE]):
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
@@ -162,7 +168,7 @@ def figure(
                 _reward_limits(axes, here, (optima or {}).get(label))
             elif scale == "linear":
                 _linear_limits(axes, here, look)
-            _draw_bounds(axes, [bound for bound in bounds if bound.panel == label], curves, look)
+            _draw_bounds(axes, [bound for bound in bounds if bound.panel == label], here, look)
             axes.set_title(f"${label}$" if re.fullmatch(r"d = \d+", label) else _literal(label), pad=4)
             if index % columns == 0:
                 axes.set_ylabel("Regret" if measure == "regret" else "Average reward")
@@ -171,7 +177,7 @@ def figure(
         if scale == "log":
             _log_limits(panels[: len(labels)], curves, bounds)
         drawn.legend(
-            handles=[Line2D([], [], label=_literal(label), **_line(one)) for label, one in look.items()],
+            handles=lines,
             loc="outside lower center",
             ncols=legend_columns,
             frameon=False,
@@ -297,8 +303,9 @@ def _reward_limits(axes: Axes, curves: Sequence[Series], optimum: float | None) 
 def _log_limits(panels: Iterable[Axes], curves: Sequence[Series], bounds: Sequence[Bound]) -> None:
     """The same limits for all panels, from what is drawn and not from the bands."""
     means = np.concatenate([curve.mean[curve.mean > 0] for curve in curves] or [np.ones(1)])
-    regrets = np.concatenate([means, *(bound.regret for bound in bounds)]) if len(means) else np.ones(1)
     rounds = np.concatenate([curve.rounds for curve in curves])
+    highest = [np.append(bound.regret, bound.max_gap * rounds.max() or bound.regret[:1]) for bound in bounds]
+    regrets = np.concatenate([means, *highest]) if len(means) else np.ones(1)
     for axes in panels:
         axes.set_xlim(
             float(rounds.min()), float(rounds.max()) if rounds.max() > rounds.min() else 2.0 * float(rounds.max())
@@ -320,18 +327,54 @@ def _line(one: Look) -> dict[str, Any]:
 
 
 def _draw_bounds(axes: Axes, bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str, Look]) -> None:
-    """Long dashes; where μ̇min = μ̇max the two theorems' bounds are equal, so the second fills the gaps of the first."""
-    theorems = list(theory.THEOREMS)
+    """Bounds with what they are compared with, which the legend explains, or else alone, with a note beside them."""
     for bound in bounds:
-        colour = look[next(curve.curve for curve in curves if curve.policy == bound.policy)].colour
-        dash = (6.0 * theorems.index(bound.policy), (5, 7))
-        axes.plot(bound.rounds, bound.regret, color=colour, linestyle=dash, linewidth=1.3)
-    if bounds:
-        numbers = " and ".join(str(1 + theorems.index(bound.policy)) for bound in bounds)
+        curve = next(curve for curve in curves if curve.policy == bound.policy)
+        line = _bound_line(bound, look[curve.curve])
+        axes.plot(bound.rounds, bound.regret, **line)
+        if bound.explored:
+            axes.axvline(bound.explored, color=line["color"], linestyle=(0, (1, 2)), linewidth=0.8, zorder=1)
+            foot: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "right"}
+            axes.annotate(r"$\tau$", (bound.explored, 0), xytext=(-2, 2), **foot, fontsize=8, color=line["color"])
+        if bound.worst is not None:
+            used = bound.worst > 0
+            axes.plot(curve.rounds[used], bound.worst[used], color=line["color"], linewidth=THIN)
+    max_gap = max((bound.max_gap for bound in bounds), default=0.0)
+    if max_gap:
+        ends = curves[0].rounds[[0, -1]]
+        axes.plot(ends, max_gap * ends, color=GREY, linewidth=THIN, zorder=1)
+    elif bounds:
+        numbers = " and ".join(str(_theorem(bound)) for bound in bounds)
         name = f"bounds of Theorems {numbers}" if len(bounds) > 1 else f"bound of Theorem {numbers}"
         low = min(float(bound.regret[0]) for bound in bounds)
         below: dict[str, Any] = {"xytext": (6, -5), "textcoords": "offset points", "ha": "left", "va": "top"}
         axes.annotate(name, (float(bounds[0].rounds[0]), low), **below, fontsize=7.5, color="#444444")
+
+
+def _bound_line(bound: Bound, look: Look) -> dict[str, Any]:
+    """Dashes.  Where μ̇min = μ̇max the two theorems' bounds are equal, so the second fills the gaps of the first; where
+    they begin in different rounds that cannot be, so the second has shorter dashes."""
+    second = _theorem(bound) == 2
+    dash = (0, (3, 5) if second else (9, 4)) if bound.explored else (6.0 if second else 0.0, (5, 7))
+    return {"color": look.colour, "linestyle": dash, "linewidth": 1.3}
+
+
+def _theorem(bound: Bound) -> int:
+    return 1 + list(theory.THEOREMS).index(bound.policy)
+
+
+def _compared(bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str, Look]) -> list[Line2D]:
+    """The legend's lines for bounds that are compared with something, and for that."""
+    colours = {curve.policy: look[curve.curve] for curve in curves}
+    kinds = {bound.policy: bound for bound in bounds if bound.max_gap}
+    lines = [
+        Line2D([], [], label=f"bound of Theorem {_theorem(bound)}", **_bound_line(bound, colours[policy]))
+        for policy, bound in kinds.items()
+    ]
+    if kinds:
+        lines.append(Line2D([], [], label="worst instance", color=colours[next(iter(kinds))].colour, linewidth=THIN))
+        lines.append(Line2D([], [], label="n Δmax, most possible", color=GREY, linewidth=THIN))
+    return lines
 
 
 def _literal(text: str) -> str:

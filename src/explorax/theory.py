@@ -230,6 +230,16 @@ def schedule(arms: ArrayLike, eigenvalue: float) -> Schedule:
 
 def regret_bound(policy: str, at: Problem, *, exploration_rounds: int = 0) -> float:
     """The theorem's bound on the n-round regret after τ = `exploration_rounds` rounds of exploration."""
+    return float(regret_bounds_of_run(policy, at, at.rounds, exploration_rounds=exploration_rounds)[0])
+
+
+def regret_bounds_of_run(policy: str, at: Problem, rounds: ArrayLike, *, exploration_rounds: int = 0) -> np.ndarray:
+    """The bound on the regret of the first t rounds of a run designed for n, for each t ≤ n in `rounds`.
+
+    A theorem speaks of t = n.  Its proof, stopped after t rounds, keeps the constants of n: an event that fails with
+    probability 1/n in a round fails at most once in t ≤ n rounds on average, and the widths ‖x‖_{G⁻¹} of the arms
+    pulled after exploration add up to at most √(2dt log(2t/d)).  At t ≤ τ the bound is true, and useless.
+    """
     failures = _theorem(policy)
     d, n = at.features, at.rounds
     chance = OPTIMISM - failures / n
@@ -237,12 +247,16 @@ def regret_bound(policy: str, at: Problem, *, exploration_rounds: int = 0) -> fl
         raise TheoryNotApplicable(
             f"rounds={n}: the bound of {policy} needs more than {math.floor(failures / OPTIMISM)} rounds"
         )
+    times = np.ravel(rounds).astype(float)
+    if not np.all((times >= 1) & (times <= n)):
+        raise InvalidArgument(f"rounds={rounds!r} must lie between 1 and the {n} rounds of the problem")
     per_round = at.max_slope * (confidence(at) + spread(policy, at)) * (1 + 2 / chance)
-    return per_round * math.sqrt(2 * d * n * math.log(2 * n / d)) + (exploration_rounds + failures + 2) * at.max_gap
+    widths = np.sqrt(2 * d * times * np.log(np.maximum(2 * times / d, 1)))
+    return per_round * widths + (exploration_rounds + failures + 2) * at.max_gap
 
 
 def regret_bounds(policy: str, at: Problem, rounds: ArrayLike, *, exploration_rounds: int = 0) -> np.ndarray:
-    """The bound for each horizon in `rounds`, to lay over a regret curve."""
+    """The bound for each horizon in `rounds`, of runs designed for it each, to lay over a regret curve."""
     horizons = [replace(at, rounds=int(n)) for n in np.ravel(rounds)]
     return np.array([regret_bound(policy, one, exploration_rounds=exploration_rounds) for one in horizons])
 

@@ -33,6 +33,17 @@ def many(environment, count, seed=1):
     return jax.vmap(environment.draw)(jax.random.split(jax.random.key(seed), count))
 
 
+both_kinds = pytest.mark.parametrize("arms_change", [False, True], ids=["fixed", "changing"])
+
+
+def offered(environment, count=500):
+    """The arms of many instances, or of many rounds of one where arms change."""
+    if not environment.arms_change:
+        return np.asarray(many(environment, count).arms)
+    instance = environment.draw(KEY)
+    return np.asarray(jax.vmap(environment.offer, (None, None, 0))(KEY, instance, jnp.arange(count)).arms)
+
+
 def assert_same_bits(first, second):
     assert jax.tree.structure(first) == jax.tree.structure(second)
     jax.tree.map(np.testing.assert_array_equal, first, second)
@@ -71,6 +82,54 @@ def test_variance_of_a_score(given, expected):
     assert 2 * stats.norm.sf(abs(error)) > FALSE_ALARM
 
 
+@both_kinds
+def test_arms_with_one_nonzero_feature(arms_change):
+    """Arm i has feature i mod d, with the value that it has where no feature is 0; so d arms span."""
+    sparse = offered(logistic(features=3, arms=8, nonzero=1, arms_change=arms_change))
+    dense = offered(small("logistic", arms_change))
+    kept = np.arange(8)[:, None] % 3 == np.arange(3)
+    np.testing.assert_array_equal(sparse, np.where(kept, dense, 0))
+    assert np.linalg.matrix_rank(sparse[0, :3]) == 3
+
+
+@both_kinds
+def test_arms_with_some_nonzero_features(arms_change):
+    """Two of four features: all six pairs are equally likely, and values are uniform."""
+    arms = offered(logistic(features=4, arms=10, nonzero=2, arms_change=arms_change))
+    assert np.all(np.sum(arms != 0, axis=2) == 2)
+    pairs = np.bincount(np.ravel((arms != 0) @ [1, 2, 4, 8]), minlength=16)[[3, 5, 6, 9, 10, 12]]
+    assert stats.chisquare(pairs).pvalue > FALSE_ALARM / 2
+    assert stats.kstest(arms[arms != 0], stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM / 2
+
+
+@both_kinds
+def test_all_features_may_be_asked_for(arms_change):
+    whole = logistic(features=3, arms=8, nonzero=3, arms_change=arms_change)
+    np.testing.assert_array_equal(offered(whole, 4), offered(small("logistic", arms_change), 4))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_best_arm_has_the_score_asked_for(name):
+    """Only the length of θ changes, or its sign too where no arm would have a positive score."""
+    free, scaled = (many(make(name, features=3, arms=2, **more), 100) for more in ({}, {"best_score": 5.0}))
+    np.testing.assert_array_equal(scaled.arms, free.arms)
+    np.testing.assert_allclose(np.max(scaled.scores, axis=1), 5, rtol=1e-5)
+    np.testing.assert_allclose(np.max(scaled.means, axis=1), MEANS[name](5.0), rtol=1e-4)
+    lengths = np.linalg.norm(scaled.theta, axis=1) / np.linalg.norm(free.theta, axis=1)
+    signs = np.where(np.max(free.scores, axis=1) > 0, 1, -1)
+    np.testing.assert_allclose(scaled.theta, free.theta * (signs * lengths)[:, None], rtol=1e-5)
+    assert set(signs) == {-1, 1}  # two arms: in a quarter of the instances both are worse than nothing
+
+
+def test_scores_that_vanish_are_not_scaled():
+    for arms in (np.zeros((4, 3)), np.full((4, 3), 1e-200)):
+        instance = logistic(fixed_arms=arms, best_score=5.0).draw(KEY)
+        np.testing.assert_array_equal(instance.theta, logistic(fixed_arms=arms).draw(KEY).theta)
+        np.testing.assert_array_equal(instance.means, 0.5)
+    tiny = logistic(fixed_arms=np.full((4, 3), 1e-100), best_score=5.0).draw(KEY)
+    np.testing.assert_allclose(tiny.scores, 5.0)
+
+
 # Laws of the rewards
 
 
@@ -80,9 +139,6 @@ def rewards(environment, count=5000, arm=2):
     keys = jax.random.split(jax.random.key(9), count)
     drawn = jax.vmap(environment.reward, (0, None, None))(keys, offer, arm)
     return np.asarray(drawn, float), float(np.asarray(offer.arms, float)[arm] @ np.asarray(instance.theta, float))
-
-
-both_kinds = pytest.mark.parametrize("arms_change", [False, True], ids=["fixed", "changing"])
 
 
 @both_kinds
@@ -185,9 +241,16 @@ def test_dtype_is_float32_unless_arrays_say_otherwise(name, arms_change):
 # Batches and compiled loops
 
 
-@pytest.mark.parametrize(("name", "features"), [("logistic", 20), ("poisson", 5)])
-def test_batches_of_any_size_draw_the_same(name, features):
-    environment = make(name, features=features)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("logistic", {"features": 20}),
+        ("poisson", {"features": 5}),
+        ("gaussian", {"features": 5, "nonzero": 2, "best_score": 3.0}),
+    ],
+)
+def test_batches_of_any_size_draw_the_same(name, settings):
+    environment = make(name, **settings)
     keys = jax.random.split(jax.random.key(3), 60)
     large = jax.jit(jax.vmap(environment.draw))(keys)
     seven = jax.vmap(environment.draw)(keys[:7])
@@ -283,6 +346,22 @@ def test_make():
         ({"theta": THETA, "parameter_variance": 1.0}, InvalidArgument, "theta is given and not drawn"),
         ({"features": 3, "arms_change": 1}, InvalidArgument, "arms_change=1 must be True or False"),
         ({"fixed_arms": ARMS, "arms_change": True}, InvalidArgument, "fixed_arms do not change"),
+        ({"features": 3, "nonzero": 0}, InvalidArgument, "nonzero=0 must be a whole number from 1 to features=3"),
+        ({"features": 3, "nonzero": 4}, InvalidArgument, "nonzero=4 must be a whole number from 1 to features=3"),
+        ({"features": 3, "nonzero": True}, InvalidArgument, "nonzero=True must be"),
+        ({"features": 3, "nonzero": 1.0}, InvalidArgument, "nonzero=1.0 must be"),
+        ({"features": 9, "arms": 8, "nonzero": 1}, InvalidArgument, "arms=8 with nonzero=1 cannot span features=9"),
+        ({"fixed_arms": ARMS, "nonzero": 1}, InvalidArgument, "nonzero=1 is about arms that are drawn"),
+        ({"features": 3, "best_score": 0.0}, InvalidArgument, "best_score=0.0 must be a finite number above 0"),
+        ({"features": 3, "best_score": -1}, InvalidArgument, "best_score=-1 must be"),
+        ({"features": 3, "best_score": float("nan")}, InvalidArgument, "best_score=nan must be"),
+        ({"features": 3, "best_score": 5, "arms_change": True}, InvalidArgument, "best_score=5 needs arms that stay"),
+        ({"theta": THETA, "best_score": 5.0}, InvalidArgument, "theta is given and not scaled: leave best_score=5.0"),
+        (
+            {"features": 3, "best_score": 5.0, "parameter_variance": 1.0},
+            InvalidArgument,
+            "leave parameter_variance=1.0",
+        ),
         ({"fixed_arms": ARMS, "arms": 7}, InvalidShape, "arms=7 where fixed_arms has 6 rows"),
         ({"fixed_arms": ARMS, "features": 4}, InvalidShape, "features = 4, the columns of fixed_arms = 3"),
         ({"fixed_arms": ARMS, "theta": THETA[:2]}, InvalidShape, "the length of theta = 2"),
@@ -314,6 +393,7 @@ def test_bad_noise(noise_std):
         {"theta": [15.0, -15.0]},
         {"features": 4, "parameter_variance": 100.0},
         {"fixed_arms": [[100.0, 0.0]]},
+        {"features": 2, "best_score": 30.0},
     ],
 )
 def test_poisson_means_must_be_countable(settings):
@@ -326,6 +406,7 @@ def test_means_that_overflow_are_refused_and_tiny_ones_are_not():
     with pytest.raises(InvalidFeatures, match="gaussian mean too large"):
         gaussian(theta=[-1e30], fixed_arms=[[1.0], [1e20]])
     assert poisson(theta=[-60.0], fixed_arms=[[1.0]]).draw(KEY).means[0] < 1e-20
+    assert poisson(theta=[15.0, -15.0], nonzero=1, arms=2).features == 2  # a score cannot add these up
 
 
 def test_bad_arguments_of_the_functions():

@@ -53,6 +53,8 @@ def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Abse
         return Absence(entry.name, entry.title, "networks play labelled data only")
     if problem.family not in entry.families and not (linear and problem.group in (LOGISTIC, LABELLED)):
         return Absence(entry.name, entry.title, f"has no model for {problem.family} rewards")
+    if problem.group == LABELLED and "capacity" in names and not {"memory", "hidden"} & set(names):
+        return Absence(entry.name, entry.title, "keeps every reward, which takes too long with so many features")
     wanted: dict[str, Any] = {"tolerance": TOLERANCE, "capacity": rounds, "horizon": rounds}
     if not linear:
         wanted["family"] = problem.family

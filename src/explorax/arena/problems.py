@@ -91,6 +91,7 @@ PROBLEMS = (
             f"10 examples of {title} a round, one label pays more",
             "classification",
             {"data": data},
+            rounds=1_000,
         )
         for data, title in (("digits", "digits"), ("mushroom", "Mushroom"), ("adult", "Adult"))
     ),

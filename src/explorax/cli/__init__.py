@@ -67,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
     experiments = reproduce.add_subparsers(title="experiments", metavar="EXPERIMENT", required=True)
     add_logistic(add(experiments, "logistic", "Figure 1: logistic bandits", texts.LOGISTIC, texts.AROUND_LOGISTIC))
     add_deep(add(experiments, "deep", "Figure 2: deep bandits", texts.DEEP, texts.AROUND_DEEP))
+    add_theorems(
+        add(experiments, "theorems", "regret under the bounds of the theorems", texts.THEOREMS, texts.AROUND_THEOREMS)
+    )
 
     add_arena(add(every, "arena", "every policy on families of problems", arena.ABOUT, arena.AROUND))
 
@@ -147,6 +150,19 @@ def add_deep(to: argparse.ArgumentParser) -> None:
     to.add_argument("--checkpoints", type=int, metavar="C", help="how often rewards are recorded (100)")
     add_running(to, "results/deep, with --quick results/deep-quick")
     to.set_defaults(action=commands.reproduce_deep, log=False, bound=False)
+
+
+def add_theorems(to: argparse.ArgumentParser) -> None:
+    """`reproduce theorems`."""
+    to.add_argument("--quick", action="store_true", help="fewer dimensions and rounds, unless given")
+    to.add_argument("--environment", choices=("logistic", "gaussian"), help="the kind of rewards (logistic)")
+    to.add_argument("--dims", type=int, nargs="+", metavar="D", help="numbers of features (1 2; gaussian: 2 5 10)")
+    to.add_argument("--rounds", type=int, metavar="N", help="length of a run (1 000 000; gaussian: 200 000)")
+    to.add_argument("--instances", type=int, metavar="M", help="random problems that both policies play (50)")
+    to.add_argument("--seed", type=int, metavar="S", help="another seed, other instances (0)")
+    to.add_argument("--checkpoints", type=int, metavar="C", help="how often regret is recorded (100)")
+    add_running(to, "results/theorems or results/theorems-gaussian, with --quick followed by -quick")
+    to.set_defaults(action=commands.reproduce_theorems, log=False, bound=False)
 
 
 def add_running(to: argparse.ArgumentParser, out: str) -> None:

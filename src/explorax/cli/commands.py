@@ -62,6 +62,14 @@ def use_data(directory: Path | None) -> None:
         os.environ["EXPLORAX_DATA"] = str(directory.resolve())  # which workers inherit
 
 
+def reproduce_theorems(options: argparse.Namespace) -> int:
+    """Play what the theorems are about, next to their bounds."""
+    from explorax.experiments import theorems
+
+    names = ["environment", "dims", "rounds", "instances", "seed", "checkpoints"]
+    return reproduce(theorems.quick if options.quick else theorems.study, names, options)
+
+
 def reproduce(build: "Callable[..., Study]", names: Sequence[str], options: argparse.Namespace) -> int:
     """Run an experiment of the paper with those of its settings that are given."""
     study = build(**{name: getattr(options, name) for name in names if getattr(options, name) is not None})

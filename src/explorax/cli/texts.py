@@ -21,6 +21,7 @@ examples:
   explorax reproduce logistic                Figure 1 as in the paper
   explorax reproduce deep --quick            Figure 2 in small, on small images
   explorax reproduce deep --data DIR         Figure 2 as in the paper
+  explorax reproduce theorems                regret under the bounds of the theorems
   explorax run --example > mine.toml         settings for a study of your own
   explorax run mine.toml                     ... and its run
   explorax report results/logistic           rebuild tables, figures and report
@@ -50,7 +51,7 @@ files in the out directory:
   report.html      all that was found, on one page that needs nothing else
   figure1.png/pdf  mean regret, or average reward, over rounds with a band of 1
                    standard error, in panels; --log adds figure1-log; it is
-                   figure2 for `reproduce deep`
+                   figure2 for `reproduce deep`, theorems for `reproduce theorems`
   summary.csv      a row for each curve and panel: regret after the last round,
                    or average reward, its mean, standard error, quantiles and
                    maximum over instances, seconds spent, and fits that did not
@@ -111,6 +112,32 @@ is meant for a GPU.  The display tells the time left.
 """
 AROUND_DEEP += FILES
 
+THEOREMS = """\
+Plays GLM-TSL and GLM-FPL as Theorems 1 and 2 ask, and compares their regret with the
+bounds that these prove.
+
+An instance has K = 100 arms with one non-zero feature each, uniform on [-1, 1]; theta
+is s (1, 2, ..., d) / |(1, 2, ..., d)|, of known length s, so that the smallest slope
+of the mean near it is known.  From that the exploration scale a and the tau rounds of
+initial exploration are computed, as the theorems say.  Rewards are 0 or 1 (s = 0.2), or
+normal with standard deviation 0.02 (s = 1).
+
+That the regret of every instance is under its bound is then checked by code.  The bounds
+are loose: what they are worth is in the numbers of the claims, and in the figure, which
+also shows n Delta_max, the most regret that any policy could have.
+"""
+
+AROUND_THEOREMS = """\
+examples:
+  explorax reproduce theorems --quick
+  explorax reproduce theorems
+  explorax reproduce theorems --environment gaussian
+
+how long it takes: minutes on a CPU.  The display tells the time left.
+
+"""
+AROUND_THEOREMS += FILES
+
 RUN = """\
 Runs a study of your own: any policies of `explorax policies`, with any settings,
 on a random environment.  The settings are a TOML file.
@@ -138,7 +165,9 @@ on a random environment.  The settings are a TOML file.
   checkpoints            how often regret is recorded (100), or a list of rounds
   spacing                of the checkpoints: "even" (the default) or "log"
   environment_settings   table of arguments of the environment: arms (100),
-                         parameter_variance, arms_change, fixed_arms, theta; of
+                         parameter_variance, nonzero (features of an arm that are
+                         not 0), best_score (of the best arm, to which theta is
+                         scaled), arms_change, fixed_arms, theta; of
                          "classification": data ("digits", "mnist", "fashion" or
                          the path of a CSV or Parquet file), label (its column),
                          arms (10), high, low, target

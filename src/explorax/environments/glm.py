@@ -4,6 +4,11 @@
 
     v   `parameter_variance`   3/d unless given.  A coordinate of x has variance 1/3, so var[xᵀθ] = v d / 3 is then 1,
                                as the paper says it is.  The paper prints v = 3/d², which makes it 1/d: "printed".
+    m   `nonzero`              features of an arm that are not 0, all d unless given.  With one, as in the paper's
+                               Theorem 2, arm i has feature i mod d, so that d arms span; with more, each arm has m
+                               features drawn without replacement.
+        `best_score`           θ is scaled so that max_i x_iᵀθ is this: 5 for a saturated logistic problem, whose best
+                               arm pays with probability 0.993.  (Should no arm have a positive score, −θ replaces θ.)
 
 The arms are drawn once for each instance, or afresh in every round (`arms_change`).  Arms and θ can be given instead;
 every instance then has them, and what is not given is drawn as it would be without them.
@@ -39,6 +44,8 @@ class Settings(TypedDict, total=False):
     features             d, the number of features                            that of what is given
     arms                 K, the number of arms                                100, as in the paper
     parameter_variance   v, a number or "printed" for the paper's 3/d²        3/d
+    nonzero              features of an arm that are not 0                    all d
+    best_score           score of the best arm, to which θ is scaled          θ as it is drawn
     arms_change          draw fresh arms in every round                       False
     fixed_arms           (K, d) arms of every instance                        drawn
     theta                (d,) parameter of every instance                     drawn
@@ -48,10 +55,21 @@ class Settings(TypedDict, total=False):
     features: int | None
     arms: int | None
     parameter_variance: float | Literal["printed"] | None
+    nonzero: int | None
+    best_score: float | None
     arms_change: bool
     fixed_arms: ArrayLike | None
     theta: ArrayLike | None
     padded_to: int | None
+
+
+class Shape(NamedTuple):
+    """Of the arms of an instance."""
+
+    arms: int  # K
+    features: int  # d
+    nonzero: int  # of them
+    columns: int  # d or more, zeros after the first d
 
 
 class Instance(NamedTuple):
@@ -71,6 +89,8 @@ def environment(
     features: int | None = None,
     arms: int | None = None,
     parameter_variance: float | Literal["printed"] | None = None,
+    nonzero: int | None = None,
+    best_score: float | None = None,
     arms_change: bool = False,
     fixed_arms: ArrayLike | None = None,
     theta: ArrayLike | None = None,
@@ -88,16 +108,18 @@ def environment(
     count, size = sizes(features, arms, given_arms, given_theta)
     if padded_to is not None and (arms_change or not isinstance(padded_to, int) or padded_to < size):
         raise InvalidArgument(f"padded_to={padded_to!r} must be a whole number of at least {size}, and arms fixed")
+    check_nonzero(nonzero, count, size, fixed_arms is not None)
+    check_best_score(best_score, arms_change, theta is not None, parameter_variance)
     std = variance(parameter_variance, size) ** 0.5
-    check_means(family, size, std, given_arms, given_theta)
+    check_means(family, nonzero or size, std, given_arms, given_theta, best_score)
     given = [array.dtype for array in (given_arms, given_theta) if array is not None]
     dtype = jnp.result_type(*given) if given else jnp.dtype(jnp.float32)
 
     def draw(key: Array, number: ArrayLike = 0) -> Instance:
-        shape = (count, size, padded_to or size)
-        return draw_instance(key, std, given_arms, given_theta, family, shape, dtype, arms_change)
+        shape = Shape(count, size, nonzero or size, padded_to or size)
+        return draw_instance(key, std, given_arms, given_theta, best_score, family, shape, dtype, arms_change)
 
-    offer = changing_arms(family, count, size, dtype) if arms_change else fixed_offer
+    offer = changing_arms(family, Shape(count, size, nonzero or size, size), dtype) if arms_change else fixed_offer
     return Environment(name, size, arms_change, draw, offer, reward_of(family, noise_std))
 
 
@@ -107,23 +129,27 @@ def draw_instance(
     std: float,
     given_arms: Array | None,
     given_theta: Array | None,
+    best_score: float | None,
     family: Family,
-    shape: tuple[int, int, int],
+    shape: Shape,
     dtype: jnp.dtype,
     arms_change: bool,
 ) -> Instance:
-    """One random problem with K arms of d features in so many columns."""
-    count, size, columns = shape
+    """One random problem."""
+    # In a caller's jit these numbers are constants.  The compiler would move them about, and the last bits with them.
+    std, best_score = jax.lax.optimization_barrier((std, best_score))
     arm_key, theta_key = jax.random.split(key)
     if given_theta is None:
-        parameter = (std * jax.random.normal(theta_key, (size,), jnp.float32)).astype(dtype)
+        parameter = (std * jax.random.normal(theta_key, (shape.features,), jnp.float32)).astype(dtype)
     else:
         parameter = given_theta.astype(dtype)
     if arms_change:
         return Instance(parameter, None, None, None)
-    matrix = uniform_arms(arm_key, count, size, dtype) if given_arms is None else given_arms.astype(dtype)
+    matrix = uniform_arms(arm_key, shape, dtype) if given_arms is None else given_arms.astype(dtype)
+    if best_score is not None:
+        parameter = scaled(parameter, products(matrix, parameter), best_score)
     scores = products(matrix, parameter)
-    zeros = (0, columns - size)
+    zeros = (0, shape.columns - shape.features)
     return Instance(jnp.pad(parameter, zeros), jnp.pad(matrix, ((0, 0), zeros)), scores, family.mean(scores))
 
 
@@ -137,12 +163,12 @@ def fixed_offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
 
 
 @cache
-def changing_arms(family: Family, count: int, size: int, dtype: jnp.dtype) -> Callable[..., Offer]:
+def changing_arms(family: Family, shape: Shape, dtype: jnp.dtype) -> Callable[..., Offer]:
     """`offer` where arms are drawn afresh in every round; the same function for all environments of a kind."""
 
     def offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
         check_round(instance, t)
-        arms = uniform_arms(jax.random.fold_in(key, t), count, size, dtype)
+        arms = uniform_arms(jax.random.fold_in(key, t), shape, dtype)
         scores = products(arms, instance.theta)
         return Offer(arms, family.mean(scores), scores)
 
@@ -162,9 +188,24 @@ def reward_of(family: Family, noise_std: float = 1.0) -> Callable[..., Array]:
     return reward
 
 
-def uniform_arms(key: Array, count: int, size: int, dtype: jnp.dtype) -> Array:
-    """Arms uniform on [−1, 1]^d."""
-    return jax.random.uniform(key, (count, size), jnp.float32, minval=-1, maxval=1).astype(dtype)
+def uniform_arms(key: Array, shape: Shape, dtype: jnp.dtype) -> Array:
+    """Arms uniform on [−1, 1]^d, but for the features that are 0."""
+    count, size, nonzero, _ = shape
+    arms = jax.random.uniform(key, (count, size), jnp.float32, minval=-1, maxval=1).astype(dtype)
+    if nonzero == size:
+        return arms
+    if nonzero == 1:
+        return jnp.where(jnp.arange(count)[:, None] % size == jnp.arange(size), arms, 0)
+    order = jnp.argsort(jax.random.uniform(jax.random.fold_in(key, 0), (count, size), jnp.float32), axis=1)
+    return jnp.where(jnp.argsort(order, axis=1) < nonzero, arms, 0)  # a random rank for each feature of an arm
+
+
+def scaled(theta: Array, scores: Array, best_score: float) -> Array:
+    """θ, or −θ where no score is positive, at the length at which the best score is this; θ if scores vanish."""
+    highest, lowest = jnp.max(scores), jnp.min(scores)
+    best = jnp.where(highest > 0, highest, lowest)
+    divides = jnp.abs(best) > best_score / float(jnp.finfo(scores.dtype).max) ** 0.5
+    return theta * jnp.where(divides, best_score / jnp.where(divides, best, 1), 1)
 
 
 def products(arms: Array, theta: Array) -> Array:
@@ -219,7 +260,41 @@ def sizes(
     return int(count), next(iter(known.values()))
 
 
-def check_means(family: Family, features: int, std: float, given_arms: Array | None, given_theta: Array | None) -> None:
+def check_nonzero(nonzero: int | None, arms: int, features: int, given: bool) -> None:
+    """Raise unless arms can have that many features that are not 0."""
+    if nonzero is None:
+        return
+    if given:
+        raise InvalidArgument(
+            f"nonzero={nonzero!r} is about arms that are drawn, and fixed_arms are given: leave it out"
+        )
+    if isinstance(nonzero, bool) or not isinstance(nonzero, int | np.integer) or not 1 <= nonzero <= features:
+        raise InvalidArgument(f"nonzero={nonzero!r} must be a whole number from 1 to features={features}")
+    if nonzero == 1 and arms < features:
+        raise InvalidArgument(f"arms={arms} with nonzero=1 cannot span features={features}: give at least as many arms")
+
+
+def check_best_score(best_score: float | None, arms_change: bool, theta: bool, variance: object) -> None:
+    """Raise unless θ can be scaled so that the best arm has that score."""
+    if best_score is None:
+        return
+    check_positive("best_score", best_score, ": it is the score xᵀθ of the best arm")
+    if arms_change:
+        raise InvalidArgument(f"best_score={best_score} needs arms that stay: leave it out, or arms_change=True")
+    if theta:
+        raise InvalidArgument(f"theta is given and not scaled: leave best_score={best_score} out")
+    if variance is not None:
+        raise InvalidArgument(f"best_score={best_score} scales theta: leave parameter_variance={variance!r} out")
+
+
+def check_means(
+    family: Family,
+    nonzero: int,
+    std: float,
+    given_arms: Array | None,
+    given_theta: Array | None,
+    best_score: float | None,
+) -> None:
     """Raise if arms may have means too large to draw rewards with."""
     if not is_known(given_arms, given_theta):
         return
@@ -229,17 +304,19 @@ def check_means(family: Family, features: int, std: float, given_arms: Array | N
         if arms is not None and theta is not None:
             scores = arms @ theta
         elif theta is not None:
-            scores = np.sum(np.abs(theta)) * np.array([-1, 1])
+            scores = np.sum(np.sort(np.abs(theta))[-nonzero:]) * np.array([-1, 1])
+        elif best_score is not None:
+            scores = best_score * np.array([-1, 1])
         else:
-            # √(d/3) is a typical norm of drawn arms.
-            norm = (features / 3) ** 0.5 if arms is None else np.max(np.linalg.norm(arms, axis=1))
+            # √(m/3) is a typical norm of drawn arms.
+            norm = (nonzero / 3) ** 0.5 if arms is None else np.max(np.linalg.norm(arms, axis=1))
             scores = RARE * std * norm * np.array([-1, 1])
         means = np.asarray(family.mean(jnp.asarray(scores, jnp.float32)))
     worst = np.argmax(np.abs(means))
     if not np.abs(means[worst]) < LARGEST_MEAN:
         raise InvalidFeatures(
             f"a score xᵀθ of {scores[worst]:.3g} gives a {family.name} mean too large to draw rewards with "
-            f"(the limit is {LARGEST_MEAN:.3g}): scale down fixed_arms, theta or parameter_variance"
+            f"(the limit is {LARGEST_MEAN:.3g}): scale down fixed_arms, theta, best_score or parameter_variance"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from explorax import record, report, summarize
 from explorax.environments.glm import ARMS
 from explorax.errors import InvalidArgument
-from explorax.experiments import deep, logistic
+from explorax.experiments import deep, logistic, theorems
 from explorax.experiments.study import Panel, Study, from_settings
 from explorax.record import Result
 from explorax.report import Picture
@@ -21,6 +21,10 @@ REGRET = "regret.parquet"
 FAMILIES = {"logistic": "bernoulli"}  # environment -> family, where their names differ
 TITLES = {"regret": "Regret", "reward": "Average reward"}
 CAPTIONS = {"regret": "Mean cumulative regret", "reward": "Mean of the average reward so far"}
+COMPARED = (
+    "thin: the worst instance; dashed: the lowest bound of an instance, from the longest exploration τ (dotted) on; "
+    "grey: the most regret that any policy could have"
+)
 
 
 class Experiment(NamedTuple):
@@ -29,9 +33,10 @@ class Experiment(NamedTuple):
     environment: str
     measure: str
     title: str
-    stem: str  # of the figures' file names
-    optima: Callable[[Study], dict[str, float]]  # lines across panels
-    claims: Callable[[Sequence[Result], Mapping[str, float]], list[Claim]]  # about the results and those lines
+    stem: str = "figure1"  # of the figures' file names
+    optima: Callable[[Study], dict[str, float]] = lambda study: {}  # lines across panels
+    claims: Callable[[Study, Sequence[Result], Mapping[str, float]], list[Claim]] = lambda *about: []
+    bounds: Callable[[Study, Sequence[Result]], list["Bound"]] | None = None  # its figure has log axes and these then
 
 
 EXPERIMENTS = {
@@ -39,9 +44,7 @@ EXPERIMENTS = {
         environment="logistic",
         measure="regret",
         title="Regret in logistic bandits (Figure 1)",
-        stem="figure1",
-        optima=lambda study: {},
-        claims=lambda results, optima: logistic.claims(results),
+        claims=lambda study, results, optima: logistic.claims(results),
     ),
     "deep": Experiment(
         environment="classification",
@@ -49,8 +52,19 @@ EXPERIMENTS = {
         title="Average reward in deep bandits (Figure 2)",
         stem="figure2",
         optima=deep.optima,
-        claims=deep.claims,
+        claims=lambda study, results, optima: deep.claims(results, optima),
     ),
+}
+EXPERIMENTS |= {
+    kind.name: Experiment(
+        environment=environment,
+        measure="regret",
+        title=f"Regret and the bounds of Theorems 1 and 2 ({environment} rewards)",
+        stem="theorems",
+        claims=lambda study, results, optima: theorems.claims(study, results),
+        bounds=theorems.bounds,
+    )
+    for environment, kind in theorems.KINDS.items()
 }
 
 
@@ -88,8 +102,7 @@ def experiment_of(study: Study) -> Experiment:
     found = EXPERIMENTS.get(study.name)
     if found is not None and (found.environment, found.measure) == (study.environment, study.measure):
         return found
-    title = f"{TITLES[study.measure]} in the study {study.name!r}"
-    return Experiment(study.environment, study.measure, title, "figure1", lambda study: {}, lambda results, optima: [])
+    return Experiment(study.environment, study.measure, f"{TITLES[study.measure]} in the study {study.name!r}")
 
 
 def check_figure(study: Study, figure: Figure) -> None:
@@ -131,10 +144,10 @@ def write(out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
     summarize.write_summary(
         out / "summary.csv", summaries, study.measure, {panel.label: panel.tags for panel in study.panels}
     )
-    claims = experiment.claims(results, optima)
+    claims = experiment.claims(study, results, optima)
     summarize.write_claims(out / "claims.json", claims)
     files += [out / "summary.csv", out / "claims.json", out / record.MANIFEST]
-    drawn, pictures = draw(out, study, experiment.stem, results, figure, optima)
+    drawn, pictures = draw(out, study, experiment, results, figure, optima)
     title = experiment.title + (f": unfinished, {done} of {tasks} tasks" if done < tasks else "")
     page = report.report(
         title, pictures=pictures, claims=claims, summaries=summaries, measure=study.measure, manifest=manifest
@@ -160,7 +173,7 @@ def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[
 def draw(
     out: Path,
     study: Study,
-    stem: str,
+    experiment: Experiment,
     results: Sequence[Result],
     figure: Figure,
     optima: Mapping[str, float],
@@ -174,11 +187,16 @@ def draw(
     caption += f"{counts[0]} instances" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} instances"
     shown = ", ".join(dict.fromkeys(curve.panel for curve in curves))
     files, pictures = [], []
-    for scale in ("linear", "log") if figure.log or figure.bound else ("linear",):
-        over = bounds(study, curves) if figure.bound and scale == "log" else []
-        drawn = plot.figure(curves, measure=study.measure, scale=scale, bounds=over, optima=optima)
+    scales = ["linear", "log"] if figure.log or figure.bound else ["linear"]
+    over = bounds(study, curves) if figure.bound else []
+    if experiment.bounds is not None:
+        scales, over = ["log"], experiment.bounds(study, results)
+        caption += f"; {COMPARED}"
+    for scale in scales:
+        laid_over = over if scale == "log" else []
+        drawn = plot.figure(curves, measure=study.measure, scale=scale, bounds=laid_over, optima=optima)
         for kind in ("png", "pdf"):
-            files.append(out / f"{stem}{'' if scale == 'linear' else '-log'}.{kind}")
+            files.append(out / f"{experiment.stem}{'' if scale == scales[0] else '-log'}.{kind}")
             plot.save(drawn, files[-1])
         described = f"{TITLES[study.measure]} over rounds, a panel for each of {shown}; {scale} axes"
         pictures.append(Picture(plot.to_bytes(drawn), f"{caption}; {scale} axes.", described))
