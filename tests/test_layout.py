@@ -23,6 +23,7 @@ ORDER = [
     "explorax.glm.warm",
     "explorax.glm.online",
     "explorax.glm.basis",
+    "explorax.glm.polya_gamma",
     "explorax.glm.ball",
     "explorax.glm.project",
     "explorax.theory",

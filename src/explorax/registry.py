@@ -28,8 +28,9 @@ class Entry:
     families: tuple[str, ...]  # reward families whose means it models
     designs: tuple[str, ...]  # named presets for its exploration
     linear: bool  # scores are xᵀθ̃ for one θ̃, so the best arm of an infinite set can be found
-    cost: str  # of one decision and one reward: K arms, d features, s steps, P weights, h last units, batches of B
+    cost: str  # of a decision and a reward: K arms, d features, s steps, P weights, h last units, M networks, batch B
     knob: str = ""  # the setting that says how much it explores, where there is one
+    grid: tuple[float, ...] = ()  # values of it to try beside the default
 
     def build(self, **settings: object) -> Policy:
         """The policy with these settings."""
@@ -46,26 +47,58 @@ class Entry:
 
 BOTH = ("informal", "theory")
 NEWTON = "O(s (K d² + d³))"
+NETWORK = "O((K + s B) P)"
+NETWORK_H2, NETWORK_H3 = "O((K + s B) P + h²)", "O((K + s B) P + h³)"
+NETWORKS = "O((K + M s B) P)"
 FILIPPI = "Filippi et al., Parametric Bandits: The Generalized Linear Case, NeurIPS 2010"
 LI = "Li, Lu & Zhou, Provably Optimal Algorithms for Generalized Linear Contextual Bandits, ICML 2017"
 AGRAWAL = "Agrawal & Goyal, Thompson Sampling for Contextual Bandits with Linear Payoffs, ICML 2013"
 ABBASI = "Abbasi-Yadkori, Pál & Szepesvári, Improved Algorithms for Linear Stochastic Bandits, NeurIPS 2011"
 SUTTON = "Sutton & Barto, Reinforcement Learning: An Introduction, 1998"
 RIQUELME = "Riquelme, Tucker & Snoek, Deep Bayesian Bandits Showdown, ICLR 2018"
+FAURY = "Faury et al., Jointly Efficient and Optimal Algorithms for Logistic Bandits, AISTATS 2022"
+JUN = "Jun et al., Scalable Generalized Linear Bandits: Online Computation and Hashing, NeurIPS 2017"
+DING = "Ding, Hsieh & Sharpnack, An Efficient Algorithm for Generalized Linear Bandit, AISTATS 2021"
+LEE = "Lee, Yun & Jun, A Unified Confidence Sequence for Generalized Linear Models, NeurIPS 2024"
+LU = "Lu & Van Roy, Ensemble Sampling, NeurIPS 2017"
+ZHOU = "Zhou, Li & Gu, Neural Contextual Bandits with UCB-based Exploration, ICML 2020"
+ZHANG = "Zhang, Zhou, Li & Gu, Neural Thompson Sampling, ICLR 2021"
+JIA = "Jia et al., Learning Neural Contextual Bandits through Perturbed Rewards, ICLR 2022"
+JANZ = "Janz et al., Exploration via linearly perturbed loss minimisation, AISTATS 2024"
+VASWANI = "Vaswani et al., Old Dog Learns New Tricks: Randomized UCB for Bandit Problems, AISTATS 2020"
+PHE = "Kveton et al., Perturbed-History Exploration in Stochastic Linear Bandits, UAI 2019"
+DUMITRASCU = "Dumitrascu et al., PG-TS: Improved Thompson Sampling for Logistic Contextual Bandits, NeurIPS 2018"
 
 ENTRIES = (
-    Entry("glm_tsl", "GLM-TSL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON, "scale"),
-    Entry("glm_fpl", "GLM-FPL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON, "scale"),
-    Entry("glm_ucb", "GLM-UCB", FILIPPI, "no", GLM_FAMILIES, BOTH, False, NEWTON, "width"),
-    Entry("ucb_glm", "UCB-GLM", LI, "no", GLM_FAMILIES, BOTH, False, NEWTON, "width"),
-    Entry("lin_ts", "LinTS", AGRAWAL, "yes", ("gaussian",), BOTH, True, "O(K d + d³)", "scale"),
-    Entry("lin_ucb", "LinUCB", ABBASI, "no", ("gaussian",), BOTH, False, "O(K d² + d³)", "width"),
-    Entry("deep_fpl", "DeepFPL", KVETON, "in training", GLM_FAMILIES, (), False, "O((K + s B) P)", "scale"),
-    Entry("deep_fl", "DeepFL", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), False, "O((K + s B) P)"),
-    Entry("rep_glm_fpl", "repGLM-FPL", KVETON, "yes", GLM_FAMILIES, (), False, "O((K + s B) P + h²)", "scale"),
-    Entry("neural_linear", "NeuralLinear", RIQUELME, "yes", GLM_FAMILIES, (), False, "O((K + s B) P + h³)", "scale"),
+    Entry("glm_tsl", "GLM-TSL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON, "scale", (0.25, 0.5, 2.0)),
+    Entry("glm_fpl", "GLM-FPL", KVETON, "yes", GLM_FAMILIES, BOTH, True, NEWTON, "scale", (0.125, 0.25, 1.0)),
+    Entry("glm_ucb", "GLM-UCB", FILIPPI, "no", GLM_FAMILIES, BOTH, False, NEWTON, "width", (0.05, 0.15, 1.5)),
+    Entry("ucb_glm", "UCB-GLM", LI, "no", GLM_FAMILIES, BOTH, False, NEWTON, "width", (0.25, 1.0, 2.0)),
+    Entry("evill", "EVILL", JANZ, "yes", GLM_FAMILIES, (), True, NEWTON, "scale", (0.25, 0.5, 2.0)),
+    Entry("rand_ucb", "RandUCB", VASWANI, "yes", GLM_FAMILIES, BOTH, False, NEWTON, "width", (4.0, 8.0, 32.0)),
+    Entry("log_phe", "LogPHE", PHE, "yes", ("bernoulli",), (), True, NEWTON, "scale", (0.125, 0.25, 1.0)),
+    Entry("pg_ts", "PG-TS", DUMITRASCU, "yes", ("bernoulli",), (), True, NEWTON, "scale", (0.25, 0.5, 2.0)),
+    Entry("glm_ensemble", "Ensemble sampling", LU, "yes", GLM_FAMILIES, (), True, NEWTON, "scale", (0.125, 0.25, 1.0)),
+    Entry("ofuglb_e", "OFUGLB-e", LEE, "no", ("bernoulli",), (), False, NEWTON, "scale", (0.01, 0.03, 0.1)),
+    Entry("ecolog_ts", "ECOLog-TS", FAURY, "yes", GLM_FAMILIES, (), True, "O(K d + d²)", "scale", (0.25, 0.5, 2.0)),
+    Entry("ecolog_ofu", "ECOLog-OFU", FAURY, "no", GLM_FAMILIES, (), False, "O(K d²)", "width", (0.25, 0.5, 2.0)),
+    Entry("gloc", "GLOC", JUN, "no", ("bernoulli", "gaussian"), (), False, "O(K d² + d³)", "scale", (0.003, 0.01, 0.1)),
+    Entry("sgd_ts", "SGD-TS", DING, "yes", GLM_FAMILIES, (), True, "O(K d)", "scale", (0.25, 0.5, 2.0)),
+    Entry("lin_ts", "LinTS", AGRAWAL, "yes", ("gaussian",), BOTH, True, "O(K d + d³)", "scale", (0.1, 0.25, 0.5)),
+    Entry("lin_ucb", "LinUCB", ABBASI, "no", ("gaussian",), BOTH, False, "O(K d² + d³)", "width", (0.1, 0.25, 0.5)),
+    Entry("lin_phe", "LinPHE", PHE, "yes", ("gaussian",), (), True, NEWTON, "scale", (0.125, 0.25, 1.0)),
+    Entry("deep_fpl", "DeepFPL", KVETON, "in training", GLM_FAMILIES, (), False, NETWORK, "scale", (0.1, 0.25, 0.5)),
+    Entry("deep_fl", "DeepFL", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), False, NETWORK),
+    Entry("rep_glm_fpl", "repGLM-FPL", KVETON, "yes", GLM_FAMILIES, (), False, NETWORK_H2, "scale", (0.125, 0.25, 1.0)),
+    Entry(
+        "neural_linear", "NeuralLinear", RIQUELME, "yes", GLM_FAMILIES, (), False, NETWORK_H3, "scale", (0.1, 0.2, 1.0)
+    ),
+    Entry("deep_ensemble", "Deep ensemble", LU, "yes", GLM_FAMILIES, (), False, NETWORKS, "scale", (0.125, 0.25, 1.0)),
+    Entry("neural_ucb", "NeuralUCB", ZHOU, "no", GLM_FAMILIES, (), False, NETWORK, "width", (0.01, 0.03, 0.3)),
+    Entry("neural_ts", "NeuralTS", ZHANG, "yes", GLM_FAMILIES, (), False, NETWORK, "scale", (0.01, 0.03, 0.3)),
+    Entry("neural_pr", "NPR", JIA, "in training", GLM_FAMILIES, (), False, NETWORK, "scale", (0.1, 0.25, 0.5)),
     Entry("greedy", "Greedy", f"{KVETON} (scale a = 0)", "no", GLM_FAMILIES, (), True, NEWTON),
-    Entry("epsilon_greedy", "ε-greedy", SUTTON, "yes", GLM_FAMILIES, (), False, NEWTON, "epsilon"),
+    Entry("epsilon_greedy", "ε-greedy", SUTTON, "yes", GLM_FAMILIES, (), False, NEWTON, "epsilon", (0.01, 0.03, 0.2)),
     Entry("uniform", "Uniform", "none: what every policy should beat", "yes", GLM_FAMILIES, (), False, "O(K)"),
 )
 

@@ -25,7 +25,7 @@ OWN = {"rep_glm_fpl": {"percent": 10, "horizon": 10 * FEATURES}, "sgd_ts": {"bat
 # Other policies learn as these do, or in a network, whose families differ in their loss alone; what they do with what
 # they have learned is the same in every family.
 IN_EVERY_FAMILY = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm")
-NOISE_BELONGS_TO_PLACES = ("uniform", "epsilon_greedy", "template")
+NOISE_BELONGS_TO_PLACES = ("uniform", "epsilon_greedy", "template", "log_phe", "lin_phe", "pg_ts", "neural_ts")
 CASES = [
     (name, family, kind)
     for name, entry in explorax.policies().items()
@@ -237,7 +237,7 @@ def equivariant_in_law(policy, kind, order):
     counts = []
     for offered in (arms, arms[order]):
         state = policy.init(offered if kind == "fixed" else FEATURES)
-        for arm in range(3):  # the same rewards, so that the estimate prefers one of the arms
+        for arm in (0, 1, 2, 0, 1, 2):  # the same rewards, so that the estimate prefers one of the arms
             place = arm if offered is arms else int(np.argsort(order)[arm])
             state = policy.update(state, place, arms[arm], float(arm == 1))
         pulled = jax.vmap(policy.act, (0, None, None, None))(keys, state, offered, 50).arm

@@ -1,0 +1,191 @@
+"""Ensemble sampling: M models, each with its own frozen noise in the past, one of which decides.
+
+    θ_m = estimate on rewards Y_l + Z_{m,l} with the prior's mean at P_m,    m uniform in every round,
+    pull argmax_i x_iᵀθ_m
+
+    Z_{m,l} ~ N(0, a²)          drawn once, when reward l comes
+    P_m ~ N(0, (a/a₀)² I/λ)     drawn once, at the start
+
+GLM-FPL draws its noise anew in every round.  Here the noise of a reward stays what it was, so a member is a model that
+learns: it is wrong in its own way at first, and the M of them stand for a posterior.
+
+**A frozen tilt.**  As in GLM-FPL, the loss on perturbed rewards is that on the real ones minus a linear function,
+
+    L(Y + Z_m; θ) + ½ λ ‖θ − P_m‖² = L(Y; θ) + ½ λ ‖θ‖² − S_mᵀθ + const,    S_m = Σ_l Z_{m,l} X_l + λ P_m,
+
+so a member is the vector S_m, to which a reward adds one term.  θ_m is a function of S_m and of the past, which all
+share: it is fitted when the member acts, to the tolerance, at the cost of a decision of GLM-FPL whatever M is.
+
+**The posterior.**  In the Gaussian family with a = σ the θ_m are independent draws from the exact posterior
+N(θ̂, σ² (G + λI)⁻¹), given the noise.  Elsewhere Cov θ_m ≈ H⁻¹ (a² G + (a/a₀)² λI) H⁻¹, H = Σ μ̇ X_l X_lᵀ + λI: nearly
+H⁻¹ for a = a₀ where slopes are near their largest.  a₀ = √μ̇max is what makes noise in rewards and prior agree: 0.5 in
+the Bernoulli family; 1 in the Gaussian one, and in the Poisson one, which has no largest slope.
+
+    a   `scale`     GLM-FPL's: the standard deviation of a reward, 0.5 for rewards in [0, 1]
+    M   `members`   30.  The theory of linear bandits asks for a multiple of d log n.  In 100 logistic runs (d = 5,
+                    n = 20 000) regret was 99 ± 15, 108 ± 8 and 112 ± 5 with 10, 30 and 100 members, and 1320, 650 and
+                    300 in the worst run.  A decision costs the same whatever M is, a reward M normals
+
+P(arm) has a formula, the share of the members that like the arm best, at the cost of M fits.
+
+With a discount (`glm.history`) a reward of weight w has the noise of w rewards, as in GLM-FPL: its term is √w Z X.
+The prior's term stays.  A reward that is forgotten takes its own noise along: Z_{m,l} is a function of the key that
+`init` was given and of l, and is drawn again to be taken out.  With memory="constant" θ_m is known to first order.
+
+References: Lu & Van Roy, Ensemble Sampling, NeurIPS 2017; Janz, Litvak & Szepesvári, Ensemble Sampling for Linear
+Bandits: Small Ensembles Suffice, NeurIPS 2024 (M of the order of d log n).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax.checks import check_positive, check_whole
+from explorax.glm.history import Grouped, Rows
+from explorax.glm.online import Online
+from explorax.policies import exploration
+from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.exploration import best
+from explorax.policies.glm_learner import GLMState, Learner, expected_arrays
+from explorax.policies.glm_model import GLMModel, GLMSettings
+
+
+class EnsembleState(NamedTuple):
+    """What all members share, and what each adds to it."""
+
+    glm: GLMState  # its strength is the scale a
+    prior: Array  # (M, d) λ P_m
+    noise: Array  # (M, d) Σ √w Z_m X over the rewards kept
+    key: Array  # (2,) uint32: what the noise of rewards is drawn from
+    seen: Array  # () rewards so far
+
+    @property
+    def history(self) -> Grouped | Rows | Online:
+        """The past, without noise."""
+        return self.glm.history
+
+    @property
+    def theta_mle(self) -> Array:
+        """The estimate without noise."""
+        return self.glm.theta_mle
+
+
+def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
+    """Build ensemble sampling; see `GLMSettings` for what all GLM policies take."""
+    model = GLMModel(name="glm_ensemble", **settings)
+    check_whole("members", members, 1)
+    if scale is not None:
+        check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    strength = model.informal if scale is None else float(scale)
+    slope = model.glm.max_slope
+    relative = strength / (slope**0.5 if slope < jnp.inf else 1.0)  # a/a₀
+    learner = Learner(model.glm, model.tolerance, root_error=0.3)
+
+    def init(arms: Array | int, key: Array) -> EnsembleState:
+        glm = model.init(arms, strength, whitens=False)
+        first, later = jax.random.split(key)
+        shape = members, glm.theta_mle.shape[0]
+        prior = relative * jnp.sqrt(glm.ridge) * jax.random.normal(first, shape, glm.ridge.dtype)
+        return EnsembleState(glm, prior, jnp.zeros_like(prior), jax.random.key_data(later), jnp.zeros((), int))
+
+    def extend(state: EnsembleState, arms: Array) -> EnsembleState:
+        return state._replace(glm=learner.extend(state.glm, arms))
+
+    return Policy(checked_init(init), *program(learner), probabilities=probabilities(learner), extend=extend)
+
+
+@cache
+def program(learner: Learner) -> Program:
+    """`act` and `update`; one for all that differ in numbers only."""
+
+    def act(key: Array, state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+        member = jax.random.randint(key, (), 0, len(state.noise))
+        scores, converged = learner.tilted(state.glm, arms, state.prior[member] + state.noise[member])
+        arm, forced = exploration.choose(state.glm.exploration, scores, arms, t, offered)
+        return Action(arm, scores, forced, converged)
+
+    def update(state: EnsembleState, arm: Array, x: Array, reward: Array) -> EnsembleState:
+        noise = perturb(state, x)
+        return state._replace(glm=learner.update(state.glm, arm, x, reward), noise=noise, seen=state.seen + 1)
+
+    def expected(state: EnsembleState) -> Expected:
+        return expected_arrays(state.glm)
+
+    def check_pulled(state: EnsembleState, arm: ArrayLike, x: ArrayLike) -> None:
+        learner.check_pulled(state.glm, arm, x)
+
+    return compiled(act=act, update=update, expected=expected, check=learner.check, check_pulled=check_pulled)
+
+
+@cache
+def probabilities(learner: Learner) -> Callable[[EnsembleState, Array, Array, Array | None], Array]:
+    """P(arm): 1 for a forced arm, after the forced rounds the share of the members that would pull it."""
+
+    @jax.jit
+    @jax.default_matmul_precision("highest")
+    def of_arms(state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Array:
+        forced_arm, forced = exploration.choose(state.glm.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
+        certain = jnp.arange(arms.shape[0]) == forced_arm
+        return jnp.where(forced, certain, shares(member_scores(learner, state, arms), offered))
+
+    return of_arms
+
+
+def member_scores(learner: Learner, state: EnsembleState, arms: Array) -> Array:
+    """(M, K) x_iᵀθ_m."""
+    return jax.vmap(lambda tilt: learner.tilted(state.glm, arms, tilt)[0])(state.prior + state.noise)
+
+
+def shares(scores: Array, offered: Array | None) -> Array:
+    """The share of the rows of scores (M, K) that are largest at each arm."""
+    favourites = jax.vmap(lambda row: best(row, offered))(scores)
+    return jnp.mean(favourites[:, None] == jnp.arange(scores.shape[1]), axis=0, dtype=scores.dtype)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one more reward does to the weights of others, in a memory that may be full."""
+
+    comes: Array | float  # weight of the new reward: 1, or 0 where there is no room for it
+    leaves: Array | float  # weight of the one that it drives out
+    x: Array  # (d,) its features
+    ago: int  # and how many rewards ago it came
+
+
+def perturb(state: EnsembleState, x: Array) -> Array:
+    """The noise of all members once one more reward of an arm x comes."""
+    glm, key = state.glm, jax.random.wrap_key_data(state.key)
+
+    def drawn(number: Array, weight: Array | float) -> Array:
+        """(M,) √w Z of reward l."""
+        unit = jax.random.normal(jax.random.fold_in(key, number), state.noise.shape[:1], x.dtype)
+        return jnp.sqrt(weight) * glm.strength * unit
+
+    noise = state.noise
+    change = change_by_one_more(glm)
+    if change is not None:
+        # Differences of sums lose little: rounding adds up to a share of √(rewards) times the precision.
+        noise = noise - drawn(state.seen - change.ago, change.leaves)[:, None] * change.x
+    if glm.discount is not None:
+        noise = noise * jnp.sqrt(glm.discount)
+    return noise + drawn(state.seen, 1.0 if change is None else change.comes)[:, None] * x
+
+
+def change_by_one_more(state: GLMState) -> Change | None:
+    """What is forgotten or turned away when one more reward comes; None where all are kept."""
+    history = state.history.rows if isinstance(state.history, Online) else state.history
+    if isinstance(history, Rows):
+        place = history.seen % history.capacity
+        comes = history.forgets | (history.seen < history.capacity)
+        leaves = jnp.where(history.forgets, history.counts[place], 0)
+        return Change(comes.astype(leaves.dtype), leaves, history.features[place], history.capacity)
+    if state.recent is not None and isinstance(history, Grouped):
+        arm, leaves = state.recent.oldest()
+        return Change(1.0, leaves.astype(history.counts.dtype), history.features[arm], state.recent.arms.shape[0])
+    return None

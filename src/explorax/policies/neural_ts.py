@@ -1,0 +1,35 @@
+"""NeuralTS: Thompson sampling of scores, around those of a network and as wide as its gradient is new.
+
+    r̃_i ~ N(f(x_i; θ), ν² σ_i²) independent,    σ_i² = λ g(x_i)ᵀ U⁻¹ g(x_i) / m,    pull argmax_i r̃_i
+
+with the diagonal of U = λI + Σ_l g(X_l) g(X_l)ᵀ / m.  `neural_width.py` defines f, g, U and m, and says what differs
+from the paper.
+
+    ν   `scale`   0.1
+    λ   `ridge`   1
+
+Reference: Zhang, Zhou, Li & Gu, Neural Thompson Sampling, ICLR 2021, Algorithm 1.
+"""
+
+from typing import Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.checks import check_positive
+from explorax.policies.base import Policy
+from explorax.policies.deep_model import DeepSettings
+from explorax.policies.neural_width import NeuralWidthState, neural_policy
+
+
+def neural_ts(*, scale: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
+    """Build NeuralTS; see `DeepSettings` for what all deep policies take."""
+    check_positive("scale", scale, "; a policy that does not explore is 'deep_fl'")
+    return neural_policy(sampled_scores, scale, ridge, settings)
+
+
+def sampled_scores(key: Array, state: NeuralWidthState, values: Array, norms: Array) -> Array:
+    """f + ν σ Z."""
+    noise = jax.random.normal(key, values.shape, values.dtype)
+    return values + state.strength * jnp.sqrt(state.ridge) * norms * noise

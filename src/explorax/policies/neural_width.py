@@ -1,0 +1,97 @@
+"""What NeuralUCB and NeuralTS share: how uncertain a network is of a score, by its gradient there.
+
+With f the network's score and g(x) = ∇_θ f(x; θ) its gradient in all weights, a network near its first weights is
+nearly linear in them, with g(x)/√m as features (m the units of the last hidden layer).  Ridge regression then has
+
+    U = λI + Σ_l g(X_l) g(X_l)ᵀ / m,    σ²(x) = λ g(x)ᵀ U⁻¹ g(x) / m,
+
+of which the diagonal of U is kept, as in the experiments of both papers: one number for each weight.  Kept is mU, so m
+enters once, in mλ.  In a network with weights of the usual size ‖g‖² grows with m, and ‖g‖²/m does not.
+
+What differs from the papers.
+
+*The factor √m.*  Their f has a factor √m after the last layer, and g/√m is what it would be without.  Ours has none,
+and their programs have neither the factor nor the division: what they call λ is mλ here.
+
+*When.*  U grows by the gradient of a pulled arm at the weights that the network has when the reward comes, before it is
+trained on it.  Those are the weights of the decision, unless other rewards came between.
+
+*Training* is that of the other deep policies (`deep_model.py`): steps of Adam on mini-batches of the family's loss,
+from the last weights.  The papers take the squared loss with a penalty ½ mλ ‖θ − θ_0‖² and descend from θ_0 in each
+round.  f is the score η of the family, so in the Bernoulli family a width is one of log-odds.
+
+*Numbers.*  The papers search for λ, γ and ν on grids, which could not be checked; the programs of their authors start
+from ν = 1 and λ = 0.001, with ν under the root.  The defaults here did well among powers of ten where arms are pictures
+of digits (the library's own "digits"); any γ from 0.01 to 1 did as well there.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.checks import check_positive
+from explorax.networks import Params, check_network
+from explorax.policies import representation
+from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import expected_arrays as expected_by_network
+from explorax.policies.exploration import best
+
+Rule = Callable[[Array, "NeuralWidthState", Array, Array], Array]  # (key, state, f, ‖g/√m‖ in U⁻¹) -> scores
+
+
+class NeuralWidthState(NamedTuple):
+    """A network in training, and the squared gradients of the arms it was trained on."""
+
+    network: DeepState
+    precision: Params  # the diagonal of mU, in the shapes of the weights
+    strength: Array  # () how much the policy explores
+    ridge: Array  # () λ
+
+
+def neural_policy(rule: Rule, strength: float, ridge: float, settings: DeepSettings) -> Policy:
+    """The policy that maximizes the scores of a rule."""
+    check_positive("ridge", ridge)
+    model = DeepModel(**settings)
+    trainer = model.trainer()
+    check_network(trainer.network, embeds=True)
+
+    def init(arms: Array | int, key: Array) -> NeuralWidthState:
+        network = trainer.init(arms, key, model.kept, 0.0)
+        features, dtype = network.history.features.shape[1], network.history.features.dtype
+        units = representation.units(trainer.network, network.params, features, dtype)
+        precision = jax.tree.map(lambda leaf: jnp.full_like(leaf, units * ridge), network.params)
+        return NeuralWidthState(network, precision, jnp.asarray(strength, dtype), jnp.asarray(ridge, dtype))
+
+    return Policy(checked_init(init), *program(rule, trainer))
+
+
+@cache
+def program(rule: Rule, trainer: Trainer) -> Program:
+    """`act` and `update`; one for all that differ in numbers only."""
+
+    def score_and_gradient(params: Params, x: Array) -> tuple[Array, Params]:
+        """f(x) and g(x)."""
+        return jax.value_and_grad(lambda params: trainer.network.apply(params, x[None])[0])(params)
+
+    def act(key: Array, state: NeuralWidthState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+        values, gradients = jax.vmap(score_and_gradient, (None, 0))(state.network.params, arms)
+        relative = jax.tree.map(
+            lambda g, u: jnp.sum((g**2 / u).reshape(len(arms), -1), axis=1), gradients, state.precision
+        )
+        scores = rule(key, state, values, jnp.sqrt(sum(jax.tree.leaves(relative))))
+        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+
+    def update(state: NeuralWidthState, arm: Array, x: Array, reward: Array) -> NeuralWidthState:
+        _, gradient = score_and_gradient(state.network.params, x)
+        precision = jax.tree.map(lambda u, g: u + g**2, state.precision, gradient)
+        return state._replace(network=trainer.learn(state.network, x, reward), precision=precision)
+
+    def expected(state: NeuralWidthState) -> Expected:
+        return expected_by_network(state.network)
+
+    return compiled(act=act, update=update, expected=expected, check=trainer.check)

@@ -1,0 +1,102 @@
+"""PG-TS: Thompson sampling from the posterior of a logistic model, by Gibbs sampling with Pólya-Gamma variables.
+
+    a sweep:  ω_x ~ PG(N_x, xᵀθ) of each arm,    θ ~ N(V Σ_x (Y_x − N_x/2) x, V),  V = (Σ_x ω_x x xᵀ + λI)⁻¹
+    θ̃ = θ̄ + a (θ − θ̄) after m of them,    pull argmax_i x_iᵀθ̃
+
+With rewards of 0 and 1 and the prior N(0, I/λ), sweeps leave the posterior as it is, and lead to it from anywhere: no
+Laplace approximation.  (N_x rewards of an arm are one variable PG(N_x, ·), the sum of the N_x that the paper draws;
+`glm.polya_gamma` says how, and to what error.)  Rewards between 0 and 1 have the weighted likelihood of a GLM fit.
+
+    m   `sweeps`   4
+    a   `scale`    1: the posterior.  Above it θ̃ is that much further from θ̄
+    λ   `ridge`    the prior N(0, I/λ)
+
+**Where the chain starts.**  A decision writes nothing, so its chain cannot go on where the last one ended.  It starts
+from a draw of GLM-TSL around θ̄, which is near the posterior already.  For one feature that is 1, λ = 1, and N
+rewards that sum up to Y, the Kolmogorov distance from the posterior is
+
+    sweeps                    0       1       2       4       8
+    N = 10,    Y = 10         .034    .012    .006    .00     .00
+    N = 100,   Y = 98         .043    .035    .026    .015    .00
+    N = 1000,  Y = 500        .00     .00     .00     .00     .00
+    N = 1000,  Y = 1000       .046    .045    .044    .043    .035
+
+(.00 is below what 100 000 chains can tell, .005).  Four sweeps take away most of what the Laplace approximation errs,
+unless an arm's rewards are all but certain, at scores of 5.  There a sweep hardly moves θ along x: a known weakness
+of these variables.  The paper's chain starts from the θ̃ of the round before and takes 100 sweeps, or 1 in a cheaper
+variant, as we remember it; we could not verify these numbers.
+
+A sweep costs a draw for each arm and a factorization, about what a Newton step does.  Where arms change, each reward
+is an arm of its own (N = 1), and a sweep goes through as many rows as there is room for (`capacity`): right, but
+expensive.  memory="exact" only.
+
+Reference: Dumitrascu, Feng & Engelhardt, PG-TS: Improved Thompson Sampling for Logistic Contextual Bandits, NeurIPS
+2018.
+"""
+
+from dataclasses import dataclass
+from typing import Unpack
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from explorax.checks import check_positive, check_whole
+from explorax.errors import InvalidArgument
+from explorax.glm import polya_gamma
+from explorax.glm.linalg import factorize
+from explorax.glm.online import Online
+from explorax.policies.base import Policy
+from explorax.policies.glm_learner import GLMState, Learner, score
+from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_tsl import sample
+
+
+def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings]) -> Policy:
+    """Build PG-TS; see `GLMSettings` for what all GLM policies take."""
+    model = GLMModel(name="pg_ts", **settings)
+    check_whole("sweeps", sweeps, 1)
+    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    if model.glm.name != "bernoulli":
+        raise InvalidArgument(
+            f"family={model.glm.name!r}: Pólya-Gamma variables are for logistic models: use family='bernoulli', or "
+            "'glm_tsl', which samples from an approximate posterior in every family"
+        )
+    if model.memory != "exact":
+        raise InvalidArgument(
+            f"memory={model.memory!r}: a sweep goes through all rewards, and a summary has none: use memory='exact', "
+            "or 'glm_tsl'"
+        )
+    return model.policy(Gibbs(sweeps), lambda arms: scale)
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """x_iᵀθ̃ after so many sweeps."""
+
+    sweeps: int
+
+    def __call__(self, learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
+        """The scores, and whether the fit behind them converged."""
+        assert not isinstance(state.history, Online)  # which is refused when the policy is built
+        counts, sums = state.history.counts, state.history.sums
+        columns = state.history.features.T if state.warm is None else state.warm.columns
+        first, *keys = jax.random.split(key, 1 + self.sweeps)
+        begin = sample(first, state.theta_mle, learner.inverse_root(state), 1.0)
+
+        def again(theta: Array, key: Array) -> tuple[Array, None]:
+            return sweep(key, columns, counts, sums, state.ridge, theta), None
+
+        end, _ = lax.scan(again, begin, jnp.stack(keys))
+        theta = state.theta_mle + state.strength * (end - state.theta_mle)
+        return score(state, arms, theta), state.converged
+
+
+def sweep(key: Array, columns: Array, counts: Array, sums: Array, ridge: Array, theta: Array) -> Array:
+    """θ after one draw of all ω given θ, and one of θ given them; `columns` are the rows of the history."""
+    key_of_omega, key_of_theta = jax.random.split(key)
+    weights = polya_gamma.draw(key_of_omega, counts, theta @ columns)
+    identity = jnp.eye(len(theta), dtype=theta.dtype)
+    factor = factorize(jnp.einsum("ik,jk->ij", columns * weights, columns) + ridge * identity)
+    noise = jax.random.normal(key_of_theta, theta.shape, theta.dtype)
+    return factor.solve(columns @ (sums - counts / 2)) + factor.decorrelate(noise)
