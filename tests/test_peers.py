@@ -136,7 +136,7 @@ def test_every_contender_has_as_many_scales():
     for player in EVERYBODY:
         assert len(set(player.scales)) == 5
         assert player.scales == tuple(sorted(player.scales))
-        assert len(player.rates) == (4 if player.library == "vowpalwabbit" else 1)
+        assert len(player.rates) == (5 if player.library == "vowpalwabbit" else 1)
 
 
 def test_linear_models_of_clicks_are_called_misspecified():
@@ -185,7 +185,7 @@ def test_the_best_setting_of_the_held_out_instances_is_taken(tmp_path):
 
     journal = journal_of(tmp_path / "runs.jsonl", CLICKS, regret)
     for player in contenders.contenders(CLICKS):
-        assert results.tuned(journal, player, SMALL) == (player.scales[2], player.rates[-1])
+        assert results.tuned(journal, player, SMALL) == (player.scales[2], min(player.rates[-1], 2))
 
 
 def answer(version="1.0", regret=2.5):
@@ -242,7 +242,9 @@ def test_tables_say_what_was_found(tmp_path):
     text = tables.markdown([made_up_tables(tmp_path)], SMALL, VERSIONS, "the command")
     assert text.startswith("Written by `the command`: 5 rounds; scales tuned on 2 instances, regret and time of 3")
     assert "K = 4, d = 3; uniform choices have a regret of 50." in text
-    assert "of the other libraries' 7 contenders 1 have lower regret (coba LinUCB), 6 cannot be told apart" in text
+    assert (
+        "7 contenders next to glm_tsl: lower regret 1 (coba LinUCB), not to be told apart 6, higher regret 0." in text
+    )
     assert (
         "| coba | LinUCB, misspecified | alpha 0.1 | 9.0 (6.5 to 11.5) | **−2.0 (−2.0 to −2.0) lower** "
         "| 301 (300–302) | 2.98 (2.96–3.00) |" in text

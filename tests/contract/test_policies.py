@@ -46,6 +46,9 @@ every_case = over(CASES)
 # What does not depend on the rewards' law is checked in one family: each policy's first.
 FIRST = [case for case in CASES if case[0] == "template" or case[1] == explorax.policies()[case[0]].families[0]]
 first_family = over(FIRST)
+# What batches, masks and precisions do to a memory of changing arms is checked where that memory is used: in the
+# paper's policies.  Others are checked with fixed arms.
+in_one_kind = over([case for case in FIRST if case[2] == "fixed" or case[0] in IN_EVERY_FAMILY])
 
 
 def precisions(name, family, kind):
@@ -140,7 +143,7 @@ def test_shapes_and_dtypes(name, family, kind, dtype):
         assert not jnp.issubdtype(new.dtype, jnp.floating) or new.dtype == dtype
 
 
-@first_family
+@in_one_kind
 def test_arguments_of_another_precision_do_not_change_the_state(name, family, kind):
     policy, state = played(name, family, kind, 4)
     narrow = np.asarray(arms_at(4, "fixed"), np.float32)
@@ -151,18 +154,16 @@ def test_arguments_of_another_precision_do_not_change_the_state(name, family, ki
         assert old.dtype == new.dtype
 
 
-@first_family
-def test_compiled_batched_and_plain_calls_agree(name, family, kind):
+@in_one_kind
+def test_batched_and_plain_calls_agree(name, family, kind):
     policy, state = played(name, family, kind, 7)
     arms = arms_at(7, kind)
     keys = jax.random.split(jax.random.key(1), 5)
     plain = [policy.act(key, state, arms, 7) for key in keys]
-    jitted = [jax.jit(policy.act)(key, state, arms, 7) for key in keys]
     batched = jax.vmap(policy.act, (0, None, None, None))(keys, state, arms, 7)
     for i in range(5):
-        np.testing.assert_allclose(jitted[i].scores, plain[i].scores, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(batched.scores[i], plain[i].scores, rtol=1e-8, atol=1e-10)
-        assert plain[i].arm == jitted[i].arm == batched.arm[i]
+        assert plain[i].arm == batched.arm[i]
     pulled = jnp.arange(ARMS)
     updated = jax.vmap(policy.update, (None, 0, 0, None))(state, pulled, arms, 1.0)
     for arm in range(ARMS):
@@ -256,7 +257,7 @@ def equivariant_in_law(policy, kind, order):
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > FALSE_ALARM
 
 
-@first_family
+@in_one_kind
 def test_only_arms_on_offer_are_pulled(name, family, kind):
     policy, state = played(name, family, kind, 5)
     arms, keys = arms_at(5, kind), jax.random.split(jax.random.key(2), 20)
@@ -273,7 +274,8 @@ def test_only_arms_on_offer_are_pulled(name, family, kind):
 def test_arms_not_on_offer_do_not_matter(name, family, kind):
     """Where arms change, rows after those on offer are padding: the same arms are pulled with and without."""
     policy, state = played(name, family, kind, 5)
-    for t, count in ((0, 5), (1, 2), (2, 2), (9, 5)):
+    count = 2  # fewer than the arms that are forced
+    for t in (0, 1, 2, 9):
         arms = arms_at(7, kind)[:count]
         padded = jnp.zeros((ARMS, FEATURES)).at[:count].set(arms)
         for key in jax.random.split(jax.random.key(t), 5):
@@ -308,7 +310,7 @@ def test_adversarial_rewards_leave_finite_states(name, family, kind, dtype):
     assert np.all(actions.converged)
 
 
-@first_family
+@in_one_kind
 def test_one_round_costs_the_same_at_any_time(name, family, kind):
     # The compiled program, and so every operation outside data-dependent loops, is the same early and late …
     policy, early = played(name, family, kind, 3)
