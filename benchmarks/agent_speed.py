@@ -22,28 +22,47 @@ from typing import Any
 import numpy as np
 
 PEERS = Path(__file__).parent / "peers"
-RUNS = {  # what is run, and which of explorax's entries it is compared with
-    "explorax glm_tsl": ("explorax", ["--policy", "glm_tsl"], None),
-    "explorax glm_tsl, propensity": ("explorax", ["--policy", "glm_tsl propensity"], None),
-    "explorax lin_ts": ("explorax", ["--policy", "lin_ts"], None),
-    "explorax lin_ucb": ("explorax", ["--policy", "lin_ucb"], None),
-    "bayesianbandits logit TS, shared": ("bayesianbandits", ["--shape", "shared"], "explorax glm_tsl"),
-    "bayesianbandits logit TS, per arm": ("bayesianbandits", ["--shape", "disjoint"], "explorax glm_tsl"),
-    "contextualbandits linreg, shared": ("contextualbandits", ["--shape", "shared"], "explorax lin_ucb"),
-    "contextualbandits LinTS, per arm": ("contextualbandits", ["--shape", "disjoint"], "explorax lin_ts"),
-    "mabwiser LinTS, per arm": ("mabwiser", [], "explorax lin_ts"),
-    "vowpalwabbit SquareCB, propensity": ("vowpalwabbit", [], "explorax glm_tsl, propensity"),
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+RUNS = {  # library, algorithm, shape and scale; and which of explorax's entries it is compared with
+    "explorax glm_tsl": ("explorax", "glm_tsl", "shared", 1.0, None),
+    "explorax glm_tsl, propensity": ("explorax", "glm_tsl propensity", "shared", 1.0, None),
+    "explorax lin_ts": ("explorax", "lin_ts", "shared", 1.0, None),
+    "explorax lin_ucb": ("explorax", "lin_ucb", "shared", 1.0, None),
+    "bayesianbandits logit TS, shared": ("bayesianbandits", "logistic TS", "shared", 1.0, "explorax glm_tsl"),
+    "bayesianbandits logit TS, per arm": (
+        "bayesianbandits",
+        "logistic TS per arm",
+        "disjoint",
+        1.0,
+        "explorax glm_tsl",
+    ),
+    "contextualbandits linreg, shared": ("contextualbandits", "linreg UCB", "shared", 0.25, "explorax lin_ucb"),
+    "contextualbandits LinTS, per arm": ("contextualbandits", "LinTS per arm", "disjoint", 0.25, "explorax lin_ts"),
+    "mabwiser LinTS, per arm": ("mabwiser", "LinTS per arm", "disjoint", 0.25, "explorax lin_ts"),
+    "vowpalwabbit SquareCB, propensity": (
+        "vowpalwabbit",
+        "SquareCB",
+        "shared",
+        1000.0,
+        "explorax glm_tsl, propensity",
+    ),
 }
 
 
-def measure(directory: Path, library: str, options: list[str], rounds: int, seed: int) -> dict[str, Any]:
+def measure(directory: Path, library: str, played: dict[str, Any]) -> dict[str, Any]:
     """One run of one library in its own environment."""
     python = Path(sys.executable) if library == "explorax" else directory / library / "bin" / "python"
-    played = ["--rounds", str(rounds), "--seed", str(seed)]
-    found = subprocess.run([python, PEERS / f"{library}_adapter.py", *options, *played], capture_output=True, text=True)
+    task = {"rewards": "logistic", "arms": 100, "features": 20, "warmup": 1000} | played
+    found = subprocess.run(
+        [python, PEERS / f"{library}_adapter.py"],
+        input=json.dumps(task),
+        capture_output=True,
+        text=True,
+        env=os.environ | ONE_THREAD,
+    )
     if found.returncode:
         raise SystemExit(f"{library} failed:\n{found.stderr}")
-    measured: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
+    measured: dict[str, Any] = json.loads(found.stdout)
     return measured
 
 
@@ -54,7 +73,6 @@ def batches(repeats: int) -> None:
     devices.decide_inline()
     from explorax import Agent, make
 
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     contexts = np.random.default_rng(0).uniform(-1, 1, (10_000, 100, 20))
     title = "choose_many of 10 000 contexts, K = 100, d = 20"
     print(f"\n{title:48} {'us each':>9} {'one call':>9} {'ratio':>7}  least-most")
@@ -98,17 +116,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2000)
     options = parser.parse_args()
     directory = options.directory.resolve()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # of this process and of those that it starts
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in RUNS}
     for repeat in range(options.repeats):
-        for name, (library, its_options, _) in RUNS.items():
-            found[name].append(measure(directory, library, its_options, options.rounds, repeat))
+        for name, (library, algorithm, shape, scale, _) in RUNS.items():
+            played = {"algorithm": algorithm, "shape": shape, "scale": scale, "rounds": options.rounds, "seed": repeat}
+            found[name].append(measure(directory, library, played))
 
     def of(name: str, what: str, quantile: str) -> np.ndarray:
         return np.array([run[what][quantile] for run in found[name]])
 
     print("K = 100, d = 20, one core; microseconds                choose            learn             both")
     print(f"{'':40} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8}  ratio to explorax")
-    for name, (_, _, reference) in RUNS.items():
+    for name, (*_, reference) in RUNS.items():
         columns = [
             np.median(of(name, what, q)) for what in ("choose_us", "learn_us", "both_us") for q in ("median", "p99")
         ]

@@ -1,13 +1,18 @@
-"""bayesianbandits: Thompson sampling with one logistic regression on the arms' features, or with one for each arm.
+"""bayesianbandits: Thompson sampling with one regression on the arms' features, or with one for each arm.
 
-Shared: `LipschitzContextualAgent`, which the library documents for arms that share a learner and for many arms.  A
-featurizer turns contexts and arms into rows; here a context is the (K, d) matrix of its round, so the rows are there
+    logistic TS, linear TS                    `LipschitzContextualAgent`, a learner that all arms share
+    logistic TS per arm, linear TS per arm    `ContextualAgent`, a learner for each arm; sampled one by one in Python
+
+The library documents the first for arms with features and as the general form of the second, with a block for each arm.
+A featurizer turns contexts and arms into rows; here a context is the matrix of its round, so the rows are there
 already.  All arms are scored by one sample of the coefficients.  Of all the peers it is the nearest to explorax.
 
-Disjoint: `ContextualAgent`, with a learner for each arm; they are sampled one by one in Python.
+The learner is `BayesianGLM` with the logit link, or `NormalRegressor`.  One Newton step for each reward,
+`LaplaceApproximator(n_iter=1)`, is what the documentation advises for fast online updates.
 
-The learner is `BayesianGLM` with the logit link and the library's prior of precision 1.  One Newton step for each
-reward, `LaplaceApproximator(n_iter=1)`, is what its documentation advises for fast online updates.
+Thompson sampling has no scale here.  That of the posterior is the weight of the rewards: with weights 1/a² and a prior
+of precision 1/a² the estimate is that of weights 1 and a prior of precision 1, and the covariance is a² times its.
+`scale` is a.  In a linear model 1/a² is `beta`, the precision of the noise; in a logistic one it is `sample_weight`.
 """
 
 from collections.abc import Sequence
@@ -21,13 +26,10 @@ from bayesianbandits import (  # type: ignore[import-not-found]
     FunctionArmFeaturizer,
     LaplaceApproximator,
     LipschitzContextualAgent,
+    NormalRegressor,
     ThompsonSampling,
 )
-from common import Adapter, Floats, main
-
-
-def logistic() -> BayesianGLM:
-    return BayesianGLM(link="logit", approximator=LaplaceApproximator(n_iter=1))
+from common import Adapter, Floats, Task, blocks, serve
 
 
 def rows(contexts: Floats, arms: Sequence[int]) -> Floats:
@@ -35,45 +37,64 @@ def rows(contexts: Floats, arms: Sequence[int]) -> Floats:
     return contexts[:, arms].transpose(0, 2, 1)
 
 
-class LogisticTS(Adapter):
-    """Thompson sampling with a logistic model; the two shapes differ in the agent only."""
+class Sampling(Adapter):
+    """Thompson sampling; the ways differ in the agent only."""
 
-    algorithm = "Thompson sampling, logistic"
     agent: Any
+
+    def __init__(self, task: Task) -> None:
+        self.precision = 1 / task.scale**2
+        self.weight = None if task.algorithm.startswith("linear") else np.array([self.precision])
+
+    def learner(self) -> Any:
+        """A regression that has seen nothing."""
+        if self.weight is None:
+            return NormalRegressor(alpha=self.precision, beta=self.precision)
+        return BayesianGLM(alpha=self.precision, link="logit", approximator=LaplaceApproximator(n_iter=1))
 
     def choose(self, context: Floats) -> tuple[int, None]:
         """The arm with the largest sampled mean."""
         return self.agent.pull(context[np.newaxis])[0], None
 
     def learn(self, context: Floats, arm: int, reward: float, propensity: float | None) -> None:
-        """One Newton step from the posterior so far."""
-        self.agent.select_for_update(arm).update(context[np.newaxis], np.array([reward]))
+        """An update of the posterior."""
+        self.agent.select_for_update(arm).update(context[np.newaxis], np.array([reward]), self.weight)
 
 
-class SharedLogisticTS(LogisticTS):
-    """One logistic regression on the arms' features."""
+class Shared(Sampling):
+    """One regression for all arms."""
 
-    shape = "shared"
-
-    def __init__(self, arms: int, features: int, seed: int) -> None:
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.arms = task.arms if task.shape == "disjoint" else None
         self.agent = LipschitzContextualAgent(
-            [Arm(number) for number in range(arms)],
+            [Arm(number) for number in range(task.arms)],
             ThompsonSampling(),
             arm_featurizer=FunctionArmFeaturizer(rows),
-            learner=logistic(),
-            random_seed=seed,
+            learner=self.learner(),
+            random_seed=task.seed,
         )
+        self.shown: Floats = np.empty(0)
+
+    def choose(self, context: Floats) -> tuple[int, None]:
+        """The features are kept for the reward."""
+        self.shown = context if self.arms is None else blocks(context, self.arms)
+        return super().choose(self.shown)
+
+    def learn(self, context: Floats, arm: int, reward: float, propensity: float | None) -> None:
+        """An update with the row of the arm."""
+        super().learn(self.shown, arm, reward, propensity)
 
 
-class DisjointLogisticTS(LogisticTS):
-    """A logistic regression for each arm."""
+class PerArm(Sampling):
+    """A regression for each arm."""
 
-    shape = "disjoint"
-
-    def __init__(self, arms: int, features: int, seed: int) -> None:
-        numbered = [Arm(number, learner=logistic()) for number in range(arms)]
-        self.agent = ContextualAgent(numbered, ThompsonSampling(), random_seed=seed)
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        arms = [Arm(number, learner=self.learner()) for number in range(task.arms)]
+        self.agent = ContextualAgent(arms, ThompsonSampling(), random_seed=task.seed)
 
 
 if __name__ == "__main__":
-    main("bayesianbandits", [SharedLogisticTS, DisjointLogisticTS])
+    shared = dict.fromkeys(("logistic TS", "linear TS"), Shared)
+    serve("bayesianbandits", shared | dict.fromkeys(("logistic TS per arm", "linear TS per arm"), PerArm))

@@ -1,50 +1,67 @@
 """The rounds that every library plays, and the clock; the adapters in this folder import it.
 
-A problem is a logistic bandit: arm i pays 1 with probability σ(x_iᵀθ_i), else 0.  It has one of two shapes.
+A problem has rewards of one of two kinds, for the mean score s_i = x_iᵀθ_i of arm i,
+
+    logistic   1 with probability σ(s_i), else 0
+    linear     s_i + N(0, ½²)
+
+and one of two shapes:
 
     shared     x_i uniform on [−1, 1]^d, drawn afresh for every arm and round; one θ ~ N(0, 3/d I) for all arms
     disjoint   one x uniform on [−1, 1]^d for all arms of a round; each arm has a θ_i ~ N(0, 3/d I) of its own
 
-Both have var[xᵀθ] = 1.  Libraries that can use features of the arms play the first, those that keep a model for each
-arm the second.  The disjoint shape has K times as many parameters, so its rewards come later; compare within a shape.
-Contexts, θ and luck depend on the seed alone: all libraries meet the same rounds.
+All have var[xᵀθ] = 1 and no intercept.  Where a library can use features of arms only, the disjoint shape has the
+features x ⊗ e_i, which are x in the i-th of K blocks and 0 in the others (`blocks`): the same model, so that every
+library knows the same of a problem.  Contexts, θ and luck depend on the seed alone: all libraries meet the same rounds.
 
-One decision is one call of `choose`, one reward one call of `learn`, nothing in batches.  A warm-up of the same kind
-comes first, since models that are still empty can cost less.  All of it runs on one core in one thread.  The file
-needs NumPy and the standard library only, as each library has an environment of its own.
+One decision is one call of `choose`, one reward one call of `learn`, nothing in batches, on one core in one thread.
+Times are taken of the clock and of the processor.  On a machine that does nothing else they agree; where it does, the
+clock lengthens long decisions more than short ones, and the processor's time, of all threads, is the fair one.
 
-An adapter's file is a command that prints one line of JSON, in microseconds:
-
-    DIR/mabwiser/bin/python benchmarks/peers/mabwiser_adapter.py [--arms 100] [--features 20] [--rounds 2000] ...
+The file needs NumPy and the standard library only, as each library has an environment of its own.  An adapter's file
+is a command that reads tasks, one line of JSON each, and answers each of them with one line (`serve`); `asking.py` is
+who asks.
 """
 
-import argparse
 import json
 import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Rewards = Literal["logistic", "linear"]
 Shape = Literal["shared", "disjoint"]
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+NOISE = 0.5  # standard deviation of a linear reward
+
+
+class Task(NamedTuple):
+    """One run: a problem, who plays it, and for how long."""
+
+    algorithm: str  # as the adapter calls it
+    rewards: Rewards
+    shape: Shape
+    arms: int
+    features: int
+    seed: int  # of the problem, and apart from that of the library
+    scale: float  # how much to explore, in the library's own measure
+    rounds: int
+    rate: float = 0.5  # of learning, where a library has one
+    center: float = 0.0  # taken from every reward before it is learned
+    warmup: int = 0  # rounds before those that count
 
 
 class Adapter(ABC):
-    """A library as a bandit."""
-
-    shape: ClassVar[Shape]
-    algorithm: ClassVar[str]
+    """A library as a bandit; it is made from a task and has seen no reward then."""
 
     @abstractmethod
-    def __init__(self, arms: int, features: int, seed: int) -> None:
-        """A bandit that has seen no reward."""
+    def __init__(self, task: Task) -> None: ...
 
     @abstractmethod
     def choose(self, context: Floats) -> tuple[int, float | None]:
@@ -59,14 +76,19 @@ class Round(NamedTuple):
     """What a round shows, and what it hides."""
 
     context: Floats  # (K, d) or (d,)
-    means: Floats  # (K,) probability that an arm pays
-    luck: float  # an arm pays if its mean is above it
+    means: Floats  # (K,) mean rewards
+    luck: float  # decides what an arm pays, whichever it is
+
+    def reward(self, arm: int, rewards: Rewards) -> float:
+        """What this arm pays: it is luckier than its mean or not, or its mean and the luck."""
+        return float(self.luck < self.means[arm]) if rewards == "logistic" else float(self.means[arm]) + self.luck
 
 
 class Problem:
-    """A logistic bandit of one of the two shapes."""
+    """A bandit; its rounds do not depend on what was chosen."""
 
-    def __init__(self, shape: Shape, arms: int, features: int, seed: int) -> None:
+    def __init__(self, rewards: Rewards, shape: Shape, arms: int, features: int, seed: int) -> None:
+        self.rewards = rewards
         self.random = np.random.default_rng([seed, 1])  # apart from what an adapter draws with the same seed
         self.context_shape = (arms, features) if shape == "shared" else (features,)
         self.theta = self.random.normal(0.0, (3 / features) ** 0.5, features if shape == "shared" else (arms, features))
@@ -76,37 +98,53 @@ class Problem:
         for _ in range(count):
             context = self.random.uniform(-1.0, 1.0, self.context_shape)
             scores = context @ self.theta if context.ndim == 2 else self.theta @ context
-            yield Round(context, 1 / (1 + np.exp(-scores)), self.random.random())
+            if self.rewards == "logistic":
+                yield Round(context, 1 / (1 + np.exp(-scores)), self.random.random())
+            else:
+                yield Round(context, scores, NOISE * self.random.standard_normal())
 
 
-def play(adapter: Adapter, problem: Problem, warmup: int, rounds: int) -> dict[str, object]:
-    """Plays the rounds and tells what they took, in microseconds, and what they paid."""
-    for shown in problem.rounds(warmup):
+def blocks(context: Floats, arms: int) -> Floats:
+    """Features of the arms where a round has those of a context only: (d,) → (K, K d), row i being x ⊗ e_i."""
+    features = np.zeros((arms, arms, len(context)))
+    everyone = np.arange(arms)
+    features[everyone, everyone] = context
+    return features.reshape(arms, -1)
+
+
+def play(adapter: Adapter, task: Task) -> dict[str, object]:
+    """Plays the task and tells what its rounds took, in microseconds, and what they paid and failed to pay."""
+    problem = Problem(task.rewards, task.shape, task.arms, task.features, task.seed)
+    propensity = None
+    for shown in problem.rounds(task.warmup):
         arm, propensity = adapter.choose(shown.context)
-        adapter.learn(shown.context, arm, float(shown.luck < shown.means[arm]), propensity)
+        adapter.learn(shown.context, arm, shown.reward(arm, task.rewards) - task.center, propensity)
 
-    nanoseconds = np.empty((rounds, 2))  # of choose and of learn
-    paid = np.empty((rounds, 3))  # on average by the arm that was chosen, by all arms, by the best
-    for number, shown in enumerate(problem.rounds(rounds)):
+    nanoseconds = np.empty((task.rounds, 3))  # of choose and of learn on the clock, and of the processor for both
+    paid = np.empty((task.rounds, 3))  # on average by the arm that was chosen, by all arms, by the best
+    for number, shown in enumerate(problem.rounds(task.rounds)):
+        worked = time.process_time_ns()
         began = time.perf_counter_ns()
         arm, propensity = adapter.choose(shown.context)
         chosen = time.perf_counter_ns()
-        reward = float(shown.luck < shown.means[arm])
+        reward = shown.reward(arm, task.rewards) - task.center
         rewarded = time.perf_counter_ns()
         adapter.learn(shown.context, arm, reward, propensity)
-        nanoseconds[number] = chosen - began, time.perf_counter_ns() - rewarded
+        ended = time.perf_counter_ns()
+        nanoseconds[number] = chosen - began, ended - rewarded, time.process_time_ns() - worked
         paid[number] = shown.means[arm], shown.means.mean(), shown.means.max()
 
-    choose, learn = nanoseconds.T / 1e3
-    mean, uniform, best = paid.mean(axis=0).tolist()
+    choose, learn, processor = nanoseconds.T / 1e3
+    mean, uniform, best = paid.sum(axis=0)
     return {
+        "regret": round(float(best - mean), 4),
+        "uniform_regret": round(float(best - uniform), 4),
+        "mean_reward": round(float(mean) / task.rounds, 4),
         "choose_us": quantiles(choose),
         "learn_us": quantiles(learn),
         "both_us": quantiles(choose + learn),
+        "processor_us": quantiles(processor),
         "propensity": propensity is not None,
-        "mean_reward": round(mean, 4),
-        "uniform_reward": round(uniform, 4),
-        "best_reward": round(best, 4),
     }
 
 
@@ -114,32 +152,14 @@ def quantiles(times: Floats) -> dict[str, float]:
     return {"median": round(float(np.median(times)), 2), "p99": round(float(np.quantile(times, 0.99)), 2)}
 
 
-def use_one_core() -> None:
-    """Pins this process to one core, after starting it again if its linear algebra may have more than one thread.
+def serve(library: str, players: Mapping[str, Callable[[Task], Adapter]]) -> None:
+    """The command of an adapter's file: plays the tasks that come in, by the names that the library's algorithms have.
 
-    The libraries below NumPy read the number of threads when they are loaded, which is before this function is called.
+    What a library prints goes where errors go, so that answers are all that comes out.
     """
-    if any(os.environ.get(name) != "1" for name in THREADS):
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | dict.fromkeys(THREADS, "1"))
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-def main(library: str, adapters: Sequence[type[Adapter]]) -> None:
-    """The command of an adapter's file: measures it and prints one line of JSON; the first adapter is the default."""
-    by_shape = {adapter.shape: adapter for adapter in adapters}
-    parser = argparse.ArgumentParser(description=f"Measure one choose and one learn of {library} on one core.")
-    parser.add_argument("--shape", choices=list(by_shape), default=adapters[0].shape)
-    parser.add_argument("--arms", type=int, default=100)
-    parser.add_argument("--features", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=2000)
-    parser.add_argument("--warmup", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    if min(options.arms, options.features, options.rounds) < 1 or options.warmup < 0:
-        parser.error("--arms, --features and --rounds must be at least 1, --warmup at least 0")
-    use_one_core()
-    adapter = by_shape[options.shape]
-    problem = Problem(options.shape, options.arms, options.features, options.seed)
-    measured = play(adapter(options.arms, options.features, options.seed), problem, options.warmup, options.rounds)
-    about = {"library": library, "version": version(library), "algorithm": adapter.algorithm, **vars(options)}
-    print(json.dumps(about | measured), flush=True)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        task = Task(**json.loads(line))
+        found = play(players[task.algorithm](task), task)
+        print(json.dumps({"version": version(library)} | found), file=answers, flush=True)

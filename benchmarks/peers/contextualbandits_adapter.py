@@ -1,61 +1,76 @@
-"""contextualbandits: LinUCB on the arms' features, and LinTS with a linear model for each arm.
+"""contextualbandits: LinUCB on the arms' features, and LinUCB and LinTS with a linear model for each arm.
 
-Shared: `linreg.LinearRegression`, scored by one `predict_ucb` for all arms and updated by the Sherman–Morrison
-formula, `method="sm"`.  It is the regression inside the library's own LinUCB, and much the faster way to it where
-arms have features.
+    linreg UCB        `linreg.LinearRegression`, scored by one `predict_ucb` for all arms and updated by the
+                      Sherman–Morrison formula, `method="sm"`.  It is the regression inside the library's own LinUCB,
+                      and much the faster way to it where arms have features
+    LinUCB per arm    `online.LinUCB`, the library's policy for one context and K arms, with `partial_fit`.  It goes
+                      through all arms in Python, to choose and to learn
+    LinTS per arm     `online.LinTS` with `sample_from="ci"`, which samples the scores of the arms and not their
+                      coefficients; as good for independent arms.  `beta_prior` is what the documentation offers against
+                      getting stuck with the arms that were tried first, but it is meant for clicks, and LinUCB explores
+                      new arms by itself: `agent_speed.py` alone uses LinTS
 
-Disjoint: `online.LinTS`, the library's policy for one context and K arms, with `partial_fit`.  It goes through all
-arms in Python, to choose and to learn.  `sample_from="ci"` samples the scores of the arms and not their coefficients,
-which is as good for independent arms and needs no eigenvalues after an update.  `beta_prior` is what the
-documentation offers against getting stuck with the arms that were tried first.
+Nothing here samples coefficients (`predict_thompson`, `sample_from="coef"`): in version 0.3.30 the draws have a
+wrong covariance (with `method="chol"` XᵀX + λI, where its inverse is meant), and LinTS then earns as much as uniform
+choices.
 
-Nothing here samples coefficients (`predict_thompson`, `sample_from="coef"`): in version 0.3.30 the draws have
-covariance XᵀX + λI where its inverse is meant, and LinTS then earns what uniform choices earn.
+Its logistic policies are not played.  `LogisticUCB` and `LogisticTS` cannot learn from one reward after the other, and
+are documented as not recommended; those that can, with a classifier of scikit-learn for each arm (`BootstrappedUCB`,
+`SoftmaxExplorer` and others with `SGDClassifier`), took milliseconds for a decision and had several times the regret
+of LinUCB on the logistic problem.
 
-The documentation recommends to explore less than its defaults of 1 do: `alpha`, the width of the bounds, and `v_sq`,
-that of the samples, are 1/4 here.  Neither 1 nor 1/2 nor 1/10 earned clearly more.
+`scale` is `alpha`, the width of the bounds, or `v_sq`, which with `sample_from="ci"` multiplies the standard deviation.
 """
 
 import numpy as np
-from common import Adapter, Floats, main
+from common import Adapter, Floats, Task, blocks, serve
 from contextualbandits.linreg import LinearRegression  # type: ignore[import-not-found]
-from contextualbandits.online import LinTS  # type: ignore[import-not-found]
+from contextualbandits.online import LinTS, LinUCB  # type: ignore[import-not-found]
 
 
-class SharedLinUCB(Adapter):
+class Shared(Adapter):
     """Upper confidence bounds of one ridge regression on the arms' features."""
 
-    shape = "shared"
-    algorithm = "LinUCB"
-
-    def __init__(self, arms: int, features: int, seed: int, alpha: float = 0.25) -> None:
-        self.model = LinearRegression(method="sm", use_float=False)
-        self.random = np.random.default_rng(seed)
-        self.alpha = alpha
+    def __init__(self, task: Task) -> None:
+        self.model = LinearRegression(method="sm", fit_intercept=False, use_float=False)
+        self.random = np.random.default_rng(task.seed)
+        self.alpha = task.scale
+        self.arms = task.arms if task.shape == "disjoint" else None
+        self.shown: Floats = np.empty(0)
 
     def choose(self, context: Floats) -> tuple[int, None]:
         """The arm with the largest bound; ties of the first round are broken at random."""
-        bounds = self.model.predict_ucb(context, self.alpha, add_unfit_noise=True, random_state=self.random)
+        self.shown = context if self.arms is None else blocks(context, self.arms)
+        bounds = self.model.predict_ucb(self.shown, self.alpha, add_unfit_noise=True, random_state=self.random)
         return int(np.argmax(bounds)), None
 
     def learn(self, context: Floats, arm: int, reward: float, propensity: float | None) -> None:
         """A Sherman–Morrison update with the row of the arm."""
-        self.model.partial_fit(context[arm : arm + 1], np.array([reward]))
+        self.model.partial_fit(self.shown[arm : arm + 1], np.array([reward]))
 
 
-class DisjointLinTS(Adapter):
-    """Thompson sampling with a ridge regression for each arm."""
+class PerArm(Adapter):
+    """A ridge regression for each arm."""
 
-    shape = "disjoint"
-    algorithm = "LinTS"
-
-    def __init__(self, arms: int, features: int, seed: int, v_sq: float = 0.25) -> None:
-        self.policy = LinTS(
-            arms, v_sq=v_sq, sample_from="ci", method="sm", beta_prior="auto", random_state=np.random.default_rng(seed)
-        )
+    def __init__(self, task: Task) -> None:
+        random = np.random.default_rng(task.seed)
+        if task.algorithm == "LinTS per arm":
+            self.policy = LinTS(
+                task.arms,
+                v_sq=task.scale,
+                sample_from="ci",
+                method="sm",
+                beta_prior="auto",
+                fit_intercept=False,
+                random_state=random,
+            )
+        else:
+            self.policy = LinUCB(
+                task.arms, alpha=task.scale, method="sm", fit_intercept=False, use_float=False, random_state=random
+            )
 
     def choose(self, context: Floats) -> tuple[int, None]:
-        """The arm with the largest sampled score."""
+        """The arm with the largest bound or sampled score."""
         return int(self.policy.predict(context[np.newaxis])[0]), None
 
     def learn(self, context: Floats, arm: int, reward: float, propensity: float | None) -> None:
@@ -64,4 +79,4 @@ class DisjointLinTS(Adapter):
 
 
 if __name__ == "__main__":
-    main("contextualbandits", [SharedLinUCB, DisjointLinTS])
+    serve("contextualbandits", {"linreg UCB": Shared, "LinUCB per arm": PerArm, "LinTS per arm": PerArm})

@@ -2,8 +2,8 @@
 
     python benchmarks/peers/environments.py DIR
 
-makes DIR/bayesianbandits, DIR/contextualbandits, DIR/mabwiser and DIR/vowpalwabbit with exactly the packages that
-`requirements/` pins, for the Python that runs this (the pins are of Python 3.11).  An environment that has them is
+makes DIR/bayesianbandits, DIR/coba, DIR/contextualbandits, DIR/mabwiser and DIR/vowpalwabbit with exactly the packages
+that `requirements/` pins, for the Python that runs this (the pins are of Python 3.11).  An environment that has them is
 left alone; one that does not is made anew.  pip compiles contextualbandits, which needs a C++ compiler.
 """
 

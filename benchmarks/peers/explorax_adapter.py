@@ -1,44 +1,51 @@
-"""explorax: `Agent` on the arms' features, with the same rounds as the other adapters of this folder.
+"""explorax: an `Agent`, given a matrix of arms that it has not seen before in every decision.
 
-    glm_tsl               Thompson sampling in a logistic model with a memory of constant size
-    glm_tsl propensity    the same, with the probability of every decision estimated by 100 draws
-    lin_ts, lin_ucb       linear models, as contextualbandits and mabwiser have them
+    glm_tsl, glm_fpl      randomized exploration in a GLM of the rewards' own family, with a memory of constant size
+    lin_ts, lin_ucb       linear models, as the other libraries have them
+    glm_tsl propensity    glm_tsl with the probability of every decision estimated by 100 draws
 
-Each decision gets a matrix of arms that it has not seen before, as the shared shape wants.  XLA runs small programs in
-the calling thread if told so before JAX starts (`explorax.devices.decide_inline`).
+No rounds of exploration are forced (`explore="none"`), as the other libraries force none: the prior carries the first
+decisions.  XLA runs small programs in the calling thread if told so before JAX starts
+(`explorax.devices.decide_inline`).
 """
 
-import argparse
-import sys
-from typing import ClassVar
+from functools import cache
 
-from common import Adapter, Floats, Shape, main
+from common import Adapter, Floats, Rewards, Task, blocks, serve
 
-from explorax import Agent, devices, make
+from explorax import Agent, devices, make, policies
+from explorax.policies.base import Policy
 
-POLICIES = {
-    "glm_tsl": ({"memory": "constant"}, 0),
-    "glm_tsl propensity": ({"memory": "constant"}, 100),
-    "lin_ts": ({}, 0),
-    "lin_ucb": ({}, 0),
-}
+FAMILIES = {"logistic": "bernoulli", "linear": "gaussian"}
+PLAYERS = ("glm_tsl", "glm_fpl", "lin_ts", "lin_ucb", "glm_tsl propensity")
+
+
+@cache  # what is compiled for a policy serves all its agents
+def policy(name: str, rewards: Rewards, scale: float) -> Policy:
+    """The policy with this scale or width."""
+    settings: dict[str, object] = {policies()[name].knob: scale, "explore": "none"}
+    if name.startswith("glm"):
+        settings |= {"family": FAMILIES[rewards], "memory": "constant"}
+    return make(name, **settings)
 
 
 class Deciding(Adapter):
-    """An agent of explorax."""
+    """An agent."""
 
-    shape: ClassVar[Shape] = "shared"
-    algorithm = "glm_tsl"
-
-    def __init__(self, arms: int, features: int, seed: int) -> None:
-        settings, draws = POLICIES[self.algorithm]
-        policy = make(self.algorithm.split()[0], **settings)
-        self.agent = Agent(policy, features=features, seed=seed, draws=draws)
+    def __init__(self, task: Task) -> None:
+        name, *propensity = task.algorithm.split()
+        self.arms = task.arms if task.shape == "disjoint" else None
+        self.agent = Agent(
+            policy(name, task.rewards, task.scale),
+            features=task.features * (self.arms or 1),
+            seed=task.seed,
+            draws=100 if propensity else 0,
+        )
         self.waiting = 0
 
     def choose(self, context: Floats) -> tuple[int, float | None]:
         """An arm, and its probability where it was asked for."""
-        decision = self.agent.choose(context)
+        decision = self.agent.choose(context if self.arms is None else blocks(context, self.arms))
         self.waiting = decision.id
         return decision.row, decision.propensity
 
@@ -48,10 +55,5 @@ class Deciding(Adapter):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--policy", choices=list(POLICIES), default="glm_tsl")
-    chosen, others = parser.parse_known_args()
     devices.decide_inline()
-    Deciding.algorithm = chosen.policy
-    sys.argv[1:] = others
-    main("explorax", [Deciding])
+    serve("explorax", dict.fromkeys(PLAYERS, Deciding))

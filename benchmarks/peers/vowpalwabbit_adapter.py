@@ -1,62 +1,75 @@
-"""Vowpal Wabbit: SquareCB on the arms' features, `--cb_explore_adf --squarecb`.
+"""Vowpal Wabbit: two of its explorations over an online linear regression, `--cb_explore_adf`.
 
-The shared shape is the one that Vowpal Wabbit documents for arms with features.  Of its explorations SquareCB is the
-one documented to be optimal at about the cost of ε-greedy.  `gamma_scale` is how fast it turns greedy: Vowpal
-Wabbit's own 10 explores for very long here, and of 10, 100 and 1000 the last earned most.  All other settings are its
-own.  Vowpal Wabbit learns costs, so a reward r is a cost −r; it predicts the probability of every arm, and the arm is
-drawn here.
+    SquareCB    `--squarecb`, documented to be optimal at about the cost of ε-greedy; `scale` is `--gamma_scale`, how
+                fast it turns greedy
+    RegCB       `--regcb --regcbopt`, optimism; the best overall in the contextual bandit bake-off of its authors
+                (Bietti, Agarwal & Langford, 2021); `scale` is `--mellowness`
 
-A round has to become examples first, one for each arm, which takes several times as long as predicting and learning
-together.  Text is the fastest of the documented ways: one format string for the whole round and one `parse` take less
-time than a dictionary and an `Example` for each arm.  %g writes 6 digits; Vowpal Wabbit computes in float32.  The
-examples of `choose` are kept for a `learn` from the same array, which is then spared the conversion.
+    shared      an example for each arm with its features
+    disjoint    a shared example with the context, an example for each arm with its name, and their products,
+                `--quadratic ca`, which is how Vowpal Wabbit documents it
+
+There is no constant, as the problems have none.  The learning rate is tuned too.  All other settings are Vowpal
+Wabbit's own.  It learns costs, so a reward r is a cost −r; RegCB is told the range of costs.  It predicts the
+probability of every arm, and the arm is drawn here.
+
+Its default exploration, ε-greedy, is not played.  An arm that was explored with probability p counts 1/p times in the
+regression, which is K/ε of them at once; that undoes what was learned, and no ε above 0 came near the other two.
+
+A round has to become examples first, which takes several times as long as predicting and learning together.  Text is
+the fastest of the documented ways: one format string for the whole round and one `parse` take less time than a
+dictionary and an `Example` for each arm.  %g writes 6 digits; Vowpal Wabbit computes in float32.  The examples of
+`choose` are kept for the `learn` that follows.
 """
 
 from random import Random
 from typing import Any
 
-from common import Adapter, Floats, main
+from common import Adapter, Floats, Task, serve
 from vowpalwabbit import LabelType, Workspace  # type: ignore[import-not-found]
 
+EXPLORATIONS = {
+    "SquareCB": "--squarecb --gamma_scale {scale}",
+    "RegCB": "--regcb --regcbopt --mellowness {scale} --cb_min_cost {lowest} --cb_max_cost {highest}",
+}
+COSTS = {"logistic": (-0.5, 0.5), "linear": (-4.0, 4.0)}  # rewards, less their center, are hardly ever outside
 
-class SquareCB(Adapter):
-    """Inverse gap weighting over an online linear regression on the arms' features."""
 
-    shape = "shared"
-    algorithm = "SquareCB"
+class Exploring(Adapter):
+    """An exploration of Vowpal Wabbit."""
 
-    def __init__(self, arms: int, features: int, seed: int, gamma_scale: float = 1000.0) -> None:
+    def __init__(self, task: Task) -> None:
+        lowest, highest = COSTS[task.rewards]
+        exploration = EXPLORATIONS[task.algorithm].format(scale=task.scale, lowest=lowest, highest=highest)
+        numbers = " ".join(f"{feature}:%g" for feature in range(task.features))
+        if task.shape == "shared":
+            features, lines = "", [f"|x {numbers}"] * task.arms
+        else:
+            features = "--quadratic ca --ignore_linear c --ignore_linear a"
+            lines = [f"shared |c {numbers}", *(f"|a arm{arm}" for arm in range(task.arms))]
         self.workspace = Workspace(
-            f"--cb_explore_adf --squarecb --gamma_scale {gamma_scale} --quiet --random_seed {seed}"
+            f"--cb_explore_adf {exploration} {features} --learning_rate {task.rate} --noconstant --quiet "
+            f"--random_seed {task.seed}"
         )
-        self.text = "\n".join(["|x " + " ".join(f"{feature}:%g" for feature in range(features))] * arms)
-        self.arms = range(arms)
-        self.random = Random(seed)
-        self.context: Floats | None = None  # what the examples show
+        self.text = "\n".join(lines)
+        self.first = len(lines) - task.arms  # the example of the first arm
+        self.arms = range(task.arms)
+        self.random = Random(task.seed)
         self.examples: list[Any] = []
-
-    def show(self, context: Floats) -> None:
-        """Gives the examples back to Vowpal Wabbit, as it asks for, and makes new ones of this round."""
-        if self.examples:
-            self.workspace.finish_example(self.examples)
-        self.examples = self.workspace.parse(self.text % tuple(context.ravel().tolist()), LabelType.CONTEXTUAL_BANDIT)
-        self.context = context
 
     def choose(self, context: Floats) -> tuple[int, float]:
         """An arm drawn from the probabilities that Vowpal Wabbit predicts, and its probability."""
-        self.show(context)
+        self.examples = self.workspace.parse(self.text % tuple(context.ravel().tolist()), LabelType.CONTEXTUAL_BANDIT)
         probabilities = self.workspace.predict(self.examples)
         arm = self.random.choices(self.arms, probabilities)[0]
         return arm, probabilities[arm]
 
     def learn(self, context: Floats, arm: int, reward: float, propensity: float | None) -> None:
-        """An update from the round with the cost and the probability on the example of its arm."""
-        if context is not self.context:
-            self.show(context)
-        self.examples[arm].set_label_string(f"0:{-reward}:{propensity}")
+        """An update with the cost and the probability on the example of the arm; then the examples are given back."""
+        self.examples[self.first + arm].set_label_string(f"0:{-reward}:{propensity}")
         self.workspace.learn(self.examples)
-        self.context = None  # an example takes one label only
+        self.workspace.finish_example(self.examples)
 
 
 if __name__ == "__main__":
-    main("vowpalwabbit", [SquareCB])
+    serve("vowpalwabbit", dict.fromkeys(EXPLORATIONS, Exploring))
