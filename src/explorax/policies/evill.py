@@ -41,9 +41,7 @@ from explorax.policies.glm_tsl import sampled_scores
 def evill(*, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
     """Build EVILL; see `GLMSettings` for what all GLM policies take."""
     model = GLMModel(name="evill", **settings)
-    if scale is None:
-        # The posterior of a Gaussian model with noise σ is σ² times H⁻¹; the other families have unit dispersion.
-        scale = model.informal if model.glm.name == "gaussian" else 1.0
+    scale = model.posterior_scale if scale is None else scale
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     return model.policy(perturbed_scores, lambda arms: scale, root_error=None)
 

@@ -173,6 +173,11 @@ class GLMModel:
         """The paper's informal width and perturbation: the standard deviation of a reward, 1 where it has no bound."""
         return self.noise_std or self.glm.noise_std or 1.0
 
+    @property
+    def posterior_scale(self) -> float:
+        """What makes H⁻¹ the posterior's covariance: σ in the Gaussian family; the others have unit dispersion."""
+        return self.informal if self.glm.name == "gaussian" else 1.0
+
     def problem(self, features: int) -> theory.Problem:
         """The constants of the theory for that many features."""
         if self.horizon is None:

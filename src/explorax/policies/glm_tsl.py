@@ -23,9 +23,9 @@ from explorax.policies.glm_model import Design, GLMModel, GLMSettings
 def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
     """Build GLM-TSL; see `GLMSettings` for what all GLM policies take."""
     model = GLMModel(name="glm_tsl", **settings)
-    # The posterior of a Gaussian model with noise σ is σ² times H⁻¹; the other families have unit dispersion.
-    informal = model.informal if model.glm.name == "gaussian" else 1.0
-    strength = model.designed(design, "scale", scale, informal, lambda d: theory.scale("glm_tsl", model.problem(d)))
+    strength = model.designed(
+        design, "scale", scale, model.posterior_scale, lambda d: theory.scale("glm_tsl", model.problem(d))
+    )
     return model.policy(sampled_scores, strength, root_error=None)
 
 
