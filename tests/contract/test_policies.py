@@ -1,6 +1,11 @@
-"""What every registered policy must do, for fixed and changing arms, in every family it models."""
+"""What every registered policy must do, for fixed and changing arms.
+
+The tests of a policy share what they look at: its rounds one by one in plain calls (`alone`), and the same rounds
+beside hostile ones in one compiled batch of scans (`together`).
+"""
 
 import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +18,13 @@ from explorax.glm import families
 from explorax.glm.fit import fit, hessian, posed
 from explorax.glm.history import Grouped, Rows
 from explorax.policies._template import boltzmann
+from explorax.policies.base import Action, Policy
 from explorax.policies.glm_learner import GLMState
 from explorax.registry import setting_names
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, CAPACITY = 8, 3, 64
+ROUNDS = 80  # the memory is full before they end
 # What a policy is given of this, if it takes it: small networks, and a memory that is soon full.
 SMALL = {"hidden": (5,), "batch": 4, "capacity": CAPACITY, "when_full": "forget", "refresh": 4}
 # These explore for as long as the GLM policies then.
@@ -27,69 +34,36 @@ OWN = LIKE_GLM | {"deep_ensemble": {"activation": "tanh"}}
 # Other policies learn as these do, or in a network, whose families differ in their loss alone; what they do with what
 # they have learned is the same in every family.
 IN_EVERY_FAMILY = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm")
-# These are rules on the memory and the estimate of those: they add a decision, and only that is checked of them.
-RULES = ("evill", "rand_ucb", "log_phe", "lin_phe", "pg_ts", "ecolog_ts", "ecolog_ofu", "greedy", "epsilon_greedy")
-RULES += ("template",)
 NOISE_BELONGS_TO_PLACES = ("uniform", "epsilon_greedy", "template", "log_phe", "lin_phe", "pg_ts", "neural_ts")
-
-
-def kinds(name, family, entry):
-    """Arms fixed or changing; where the state does not know the arms, or the family is not the first, fixed only."""
-    knows_no_arms = name in ("lin_ts", "lin_ucb", "uniform") or "hidden" in setting_names(entry.builder())
-    return ("fixed",) if knows_no_arms or family != entry.families[0] else ("fixed", "changing")
-
-
-CASES = [
-    (name, family, kind)
+FAMILIES = {
+    name: entry.families if name in IN_EVERY_FAMILY else entry.families[:1]
     for name, entry in explorax.policies().items()
-    for family in (entry.families if name in IN_EVERY_FAMILY else entry.families[:1])
-    for kind in kinds(name, family, entry)
-] + [("template", "bernoulli", "fixed"), ("template", "bernoulli", "changing")]
-
-
-def over(cases):
-    """Parametrize; the tests of one policy go to one process, which then compiles it once."""
-    grouped = [pytest.param(*case, marks=pytest.mark.xdist_group("-".join(case))) for case in cases]
-    return pytest.mark.parametrize(("name", "family", "kind"), grouped)
-
-
+} | {"template": ("bernoulli",)}
+CASES = [(name, family, kind) for name in FAMILIES for family in FAMILIES[name] for kind in ("fixed", "changing")]
 # What does not depend on the rewards' law is checked in one family: each policy's first.
-FIRST = [case for case in CASES if case[0] == "template" or case[1] == explorax.policies()[case[0]].families[0]]
-first_family = over(FIRST)
-# What masks do to a memory of changing arms is checked in the paper's policies, of others with fixed arms.
-in_one_kind = over([case for case in FIRST if case[2] == "fixed" or case[0] in IN_EVERY_FAMILY])
-# What batches and precisions do to a memory is checked for each memory.
-each_memory = over(
-    [case for case in FIRST if case[0] not in RULES and (case[2] == "fixed" or case[0] in IN_EVERY_FAMILY)]
-)
+FIRST = [case for case in CASES if case[1] == FAMILIES[case[0]][0]]
+# float32 is where numbers get hard; where arms change, a state has JAX's default, double precision here.
+PRECISE = [(*case, "float64") for case in CASES] + [(*case, "float32") for case in CASES if case[2] == "fixed"]
 
 
-def precisions(name, family, kind):
-    """float32 is where numbers get hard; where arms change, a state has JAX's default, double precision here."""
-    if kind == "changing":
-        return ("float64",)
-    both = name in IN_EVERY_FAMILY and family == "bernoulli"
-    return ("float32", "float64") if both else ("float32",)
+def over(cases, names=("name", "family", "kind")):
+    """Parametrize; the tests of one policy go to one process, which then compiles it once."""
+    grouped = [pytest.param(*case, marks=pytest.mark.xdist_group("-".join(case[:3]))) for case in cases]
+    return pytest.mark.parametrize(names, grouped)
 
 
-each_precision = pytest.mark.parametrize(
-    ("name", "family", "kind", "dtype"),
-    [
-        pytest.param(*case, dtype, marks=pytest.mark.xdist_group("-".join(case)))
-        for case in CASES
-        if case[0] not in RULES or case[2] == "fixed"
-        for dtype in precisions(*case)
-    ],
-)
+every_case, first_family = over(CASES), over(FIRST)
+each_precision = over(PRECISE, ("name", "family", "kind", "dtype"))
 
 
 @functools.cache
-def build(name, family, **settings):
+def build(name, family):
     builder = boltzmann if name == "template" else explorax.policies()[name].builder()
     wanted = {"family": family, **SMALL, **OWN.get(name, {})}
-    return builder(**{name: wanted[name] for name in setting_names(builder) if name in wanted}, **settings)
+    return builder(**{name: wanted[name] for name in setting_names(builder) if name in wanted})
 
 
+@functools.cache
 def arms_at(t, kind, dtype=float):
     seed = t if kind == "changing" else 0
     return jnp.asarray(np.random.default_rng(seed).uniform(-1, 1, (ARMS, FEATURES)), dtype)
@@ -99,20 +73,69 @@ def start(policy, kind, dtype=float):
     return policy.init(arms_at(0, kind, dtype) if kind == "fixed" else FEATURES)
 
 
+@functools.cache
 def reward_at(t, family):
     score = jnp.asarray(np.random.default_rng(1000 + t).normal())
     return float(families.get(family).sample(jax.random.key(t), score))
 
 
-def played(name, family, kind, rounds, dtype=float, **settings):
-    """A policy and its state after some rounds of plain calls."""
-    policy = build(name, family, **settings)
-    state = start(policy, kind, dtype)
-    for t in range(rounds):
-        arms = arms_at(t, kind, dtype)
-        arm = policy.act(jax.random.key(t), state, arms, t).arm
-        state = policy.update(state, arm, arms[arm], reward_at(t, family))
-    return policy, state
+class Alone(NamedTuple):
+    """A policy, its states before each round and after the last, and its actions."""
+
+    policy: Policy
+    states: list
+    actions: list[Action]
+
+
+@functools.cache
+def alone(name, family, kind):
+    """Rounds of plain calls."""
+    policy = build(name, family)
+    states, actions = [start(policy, kind)], []
+    for t in range(ROUNDS):
+        arms = arms_at(t, kind)
+        action = policy.act(jax.random.key(t), states[-1], arms, t)
+        states.append(policy.update(states[-1], action.arm, arms[action.arm], reward_at(t, family)))
+        actions.append(action)
+    return Alone(policy, states, actions)
+
+
+HOSTILE = {
+    "bernoulli": (lambda t: 0.0, lambda t: 1.0, lambda t: t % 2.0, lambda t: (t // 40) % 2.0),
+    "poisson": (lambda t: 0.0, lambda t: 1e6, lambda t: 1e6 * (t % 2), lambda t: 10.0 ** (t % 7)),
+    "gaussian": (lambda t: -1e6, lambda t: 1e6, lambda t: 1e6 * (-1.0) ** t, lambda t: 10.0 ** (t % 7)),
+}
+# After the hostile streams of rewards come the ordinary one, of `alone`, and one where few arms are on offer.
+ORDINARY, MASKED = 4, 5
+
+
+@functools.cache
+def few_on_offer():
+    masks = np.random.default_rng(4).random((ROUNDS, ARMS)) < 0.3
+    masks[:, 6] |= ~masks.any(axis=1)
+    return masks
+
+
+@functools.cache
+def together(name, family, kind, dtype):
+    """Final states and all actions of the streams, in one batch of scans."""
+    policy = build(name, family)
+    ordinary = [reward_at(t, family) for t in range(ROUNDS)]
+    hostile = [[stream(t) for t in range(ROUNDS)] for stream in HOSTILE[family]]
+    rewards = jnp.asarray([*hostile, ordinary, ordinary], dtype)
+    masks = np.ones((len(rewards), ROUNDS, ARMS), bool)
+    masks[MASKED] = few_on_offer()
+    arms = jnp.stack([arms_at(t, kind, dtype) for t in range(ROUNDS)])
+
+    def play(rewards, masks):
+        def step(state, inputs):
+            t, arms, reward, offered = inputs
+            action = policy.act(jax.random.key(t), state, arms, t, offered)
+            return policy.update(state, action.arm, arms[action.arm], reward), action
+
+        return jax.lax.scan(step, start(policy, kind, dtype), (jnp.arange(ROUNDS), arms, rewards, masks))
+
+    return jax.jit(jax.vmap(play))(rewards, jnp.asarray(masks))
 
 
 def assert_same(first, second):
@@ -122,75 +145,60 @@ def assert_same(first, second):
 
 @first_family
 def test_pure_and_deterministic(name, family, kind):
-    policy, state = played(name, family, kind, 6)
+    policy, states, actions = alone(name, family, kind)
+    state, arms = states[6], arms_at(6, kind)
     before = jax.tree.map(np.array, state)
-    arms = arms_at(6, kind)
-    first, second = (policy.act(jax.random.key(6), state, arms, 6) for _ in range(2))
-    assert_same(first, second)
-    after = [policy.update(state, first.arm, arms[first.arm], 1.0) for _ in range(2)]
-    assert_same(*after)
+    again = policy.act(jax.random.key(6), state, arms, 6)
+    assert_same(again, actions[6])
+    assert_same(policy.update(state, again.arm, arms[again.arm], reward_at(6, family)), states[7])
     assert_same(state, before)
 
 
 @first_family
 def test_randomized_exactly_if_the_registry_says_so(name, family, kind):
-    policy, state = played(name, family, kind, 5)
+    policy, states, _ = alone(name, family, kind)
     randomized = name == "template" or explorax.policies()[name].randomized == "yes"
-    scores = [policy.act(jax.random.key(seed), state, arms_at(9, kind), 9).scores for seed in range(40)]
+    scores = [policy.act(jax.random.key(seed), states[5], arms_at(9, kind), 9).scores for seed in range(40)]
     assert (len({tuple(np.asarray(s)) for s in scores}) > 1) == randomized
 
 
 @each_precision
 def test_shapes_and_dtypes(name, family, kind, dtype):
-    policy, state = played(name, family, kind, 4, dtype)
-    action = policy.act(jax.random.key(0), state, arms_at(4, kind, dtype), 4)
-    assert action.arm.shape == ()
-    assert jnp.issubdtype(action.arm.dtype, jnp.integer)
-    assert 0 <= int(action.arm) < ARMS
-    assert action.scores.shape == (ARMS,)
-    assert action.scores.dtype == dtype
-    assert action.forced.dtype == action.converged.dtype == bool
-    assert action.converged
-    fresh = start(policy, kind, dtype)
+    state, actions = together(name, family, kind, dtype)
+    streams = len(actions.arm)
+    assert jnp.issubdtype(actions.arm.dtype, jnp.integer)
+    assert np.all((actions.arm >= 0) & (actions.arm < ARMS))
+    assert actions.scores.shape == (streams, ROUNDS, ARMS)
+    assert actions.scores.dtype == dtype
+    assert actions.forced.dtype == actions.converged.dtype == bool
+    fresh = start(build(name, family), kind, dtype)
     for old, new in zip(jax.tree.leaves(fresh), jax.tree.leaves(state), strict=True):
-        assert (old.shape, old.dtype) == (new.shape, new.dtype)
+        assert ((streams, *old.shape), old.dtype) == (new.shape, new.dtype)
         assert not jnp.issubdtype(new.dtype, jnp.floating) or new.dtype == dtype
 
 
-@each_memory
+@first_family
 def test_arguments_of_another_precision_do_not_change_the_state(name, family, kind):
-    policy, state = played(name, family, kind, 4)
-    narrow = np.asarray(arms_at(4, "fixed"), np.float32)
-    if kind == "fixed":
-        state = policy.init(jnp.asarray(narrow, float))
-    updated = policy.update(state, 2, narrow[2], np.float32(1))
-    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(updated), strict=True):
+    policy, states, _ = alone(name, family, kind)
+    narrow = jax.ShapeDtypeStruct((FEATURES,), np.float32)
+    updated = jax.eval_shape(policy.update, states[4], 2, narrow, jax.ShapeDtypeStruct((), np.float32))
+    for old, new in zip(jax.tree.leaves(states[4]), jax.tree.leaves(updated), strict=True):
         assert old.dtype == new.dtype
 
 
-@each_memory
-def test_batched_and_plain_calls_agree(name, family, kind):
-    policy, state = played(name, family, kind, 7)
-    arms = arms_at(7, kind)
-    keys = jax.random.split(jax.random.key(1), 5)
-    plain = [policy.act(key, state, arms, 7) for key in keys]
-    batched = jax.vmap(policy.act, (0, None, None, None))(keys, state, arms, 7)
-    for i in range(5):
-        np.testing.assert_allclose(batched.scores[i], plain[i].scores, rtol=1e-8, atol=1e-10)
-        assert plain[i].arm == batched.arm[i]
-    pulled = jnp.arange(ARMS)
-    updated = jax.vmap(policy.update, (None, 0, 0, None))(state, pulled, arms, 1.0)
-    for arm in range(ARMS):
-        alone, in_batch = (
-            policy.update(state, arm, arms[arm], 1.0),
-            jax.tree.map(lambda leaf, arm=arm: leaf[arm], updated),
-        )
-        # A batch builds the kept curvature for all as soon as one needs it: it may be newer, and must be right in both.
-        for found in (alone, in_batch):
-            assert_kept_curvature(found, family)
-        expected = jax.tree.leaves(without_kept_curvature(alone))
-        for got, want in zip(jax.tree.leaves(without_kept_curvature(in_batch)), expected, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10)
+@every_case
+def test_batches_of_scans_are_plain_loops(name, family, kind):
+    _, states, expected = alone(name, family, kind)
+    state, actions = jax.tree.map(lambda leaf: leaf[ORDINARY], together(name, family, kind, "float64"))
+    assert actions.arm.tolist() == [int(action.arm) for action in expected]
+    scores = np.stack([action.scores for action in expected])
+    np.testing.assert_allclose(actions.scores, scores, rtol=1e-7, atol=1e-9)
+    # A batch builds the kept curvature for all as soon as one needs it: it may be newer, and must be right in both.
+    for found in (state, states[-1]):
+        assert_kept_curvature(found, family)
+    wanted = jax.tree.leaves(without_kept_curvature(states[-1]))
+    for got, want in zip(jax.tree.leaves(without_kept_curvature(state)), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
 
 
 def glm_part(state):
@@ -214,24 +222,6 @@ def assert_kept_curvature(state, family):
     curvature = hessian(families.get(family), posed(state.history, ridge=state.ridge), state.theta_mle)
     ratios = np.linalg.eigvalsh(state.warm.root.T @ curvature @ state.warm.root)
     assert np.exp(-0.3) <= ratios.min() <= ratios.max() <= np.exp(0.3)
-
-
-@over([case for case in FIRST if case[0] not in RULES])
-def test_a_scan_is_a_loop(name, family, kind):
-    rounds = 12
-    policy, expected = played(name, family, kind, rounds)
-    arms = jnp.stack([arms_at(t, kind) for t in range(rounds)])
-    keys = jnp.stack([jax.random.key(t) for t in range(rounds)])
-    rewards = jnp.asarray([reward_at(t, family) for t in range(rounds)])
-
-    def step(state, inputs):
-        t, key, offered, reward = inputs
-        arm = policy.act(key, state, offered, t).arm
-        return policy.update(state, arm, offered[arm], reward), arm
-
-    state, _ = jax.jit(lambda s: jax.lax.scan(step, s, (jnp.arange(rounds), keys, arms, rewards)))(start(policy, kind))
-    for got, want in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
 
 
 @first_family
@@ -271,71 +261,47 @@ def equivariant_in_law(policy, kind, order):
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > FALSE_ALARM
 
 
-@in_one_kind
+@first_family
 def test_only_arms_on_offer_are_pulled(name, family, kind):
-    policy, state = played(name, family, kind, 5)
-    arms, keys = arms_at(5, kind), jax.random.split(jax.random.key(2), 20)
-    masks = np.random.default_rng(4).random((20, ARMS)) < 0.3
-    masks[:, 6] |= ~masks.any(axis=1)
+    policy, states, _ = alone(name, family, kind)
+    pulled = together(name, family, kind, "float64")[1].arm[MASKED]
+    assert few_on_offer()[np.arange(ROUNDS), pulled].all()
     for t in (0, 1, 9):  # forced rounds too
-        pulled = jax.vmap(policy.act, (0, None, None, None, 0))(keys, state, arms, t, jnp.asarray(masks))
-        assert masks[np.arange(20), pulled.arm].all()
-        free, given = (policy.act(keys[0], state, arms, t, offered) for offered in (None, np.ones(ARMS, bool)))
+        arms, key = arms_at(t, kind), jax.random.key(100 + t)
+        for mask in few_on_offer()[:20]:
+            assert mask[policy.act(key, states[5], arms, t, mask).arm]
+        free, given = (policy.act(key, states[5], arms, t, offered) for offered in (None, np.ones(ARMS, bool)))
         assert_same(free, given)
 
 
-@over((name, family, "changing") for name, family, kind in FIRST if kind == "fixed")
+@over([case for case in FIRST if case[2] == "changing"])
 def test_arms_not_on_offer_do_not_matter(name, family, kind):
     """Where arms change, rows after those on offer are padding: the same arms are pulled with and without."""
-    policy, state = played(name, family, kind, 5)
+    policy, states, _ = alone(name, family, kind)
     count = 2  # fewer than the arms that are forced
     for t in (0, 1, 2, 9):
         arms = arms_at(7, kind)[:count]
         padded = jnp.zeros((ARMS, FEATURES)).at[:count].set(arms)
         for key in jax.random.split(jax.random.key(t), 5):
-            plain = policy.act(key, state, arms, t)
-            assert policy.act(key, state, padded, t, np.arange(ARMS) < count).arm == plain.arm
-
-
-STREAMS = {
-    "bernoulli": (lambda t: 0.0, lambda t: 1.0, lambda t: t % 2.0, lambda t: (t // 40) % 2.0),
-    "poisson": (lambda t: 0.0, lambda t: 1e6, lambda t: 1e6 * (t % 2), lambda t: 10.0 ** (t % 7)),
-    "gaussian": (lambda t: -1e6, lambda t: 1e6, lambda t: 1e6 * (-1.0) ** t, lambda t: 10.0 ** (t % 7)),
-}
+            plain = policy.act(key, states[5], arms, t)
+            assert policy.act(key, states[5], padded, t, np.arange(ARMS) < count).arm == plain.arm
 
 
 @each_precision
-def test_adversarial_rewards_leave_finite_states(name, family, kind, dtype):
-    policy, rounds = build(name, family), 80
-    arms = jnp.stack([arms_at(t, kind, dtype) for t in range(rounds)])
-    streams = jnp.asarray([[stream(t) for t in range(rounds)] for stream in STREAMS[family]], dtype)
-
-    def play(rewards):
-        def step(state, inputs):
-            t, offered, reward = inputs
-            action = policy.act(jax.random.key(t), state, offered, t)
-            return policy.update(state, action.arm, offered[action.arm], reward), action
-
-        return jax.lax.scan(step, start(policy, kind, dtype), (jnp.arange(rounds), arms, rewards))
-
-    state, actions = jax.jit(jax.vmap(play))(streams)
+def test_hostile_rewards_leave_finite_states(name, family, kind, dtype):
+    state, actions = together(name, family, kind, dtype)
     for leaf in jax.tree.leaves((state, actions)):
         assert np.all(np.isfinite(leaf))
     assert np.all(actions.converged)
 
 
-@each_memory
+@every_case
 def test_one_round_costs_the_same_at_any_time(name, family, kind):
-    # The compiled program, and so every operation outside data-dependent loops, is the same early and late …
-    policy, early = played(name, family, kind, 3)
-    _, late = played(name, family, kind, CAPACITY)
-    arms = arms_at(0, kind)
-
-    def programs(state, t):
-        act = jax.jit(policy.act).lower(jax.random.key(0), state, arms, t).as_text()
-        return act, jax.jit(policy.update).lower(state, 0, arms[0], 1.0).as_text()
-
-    assert programs(early, 3) == programs(late, CAPACITY)
+    # A state has the same form early and late, so the compiled program, and every operation outside data-dependent
+    # loops, is the same …
+    _, states, _ = alone(name, family, kind)
+    early, late = states[3], states[CAPACITY]
+    assert jax.tree.map(jax.typeof, early) == jax.tree.map(jax.typeof, late)
     # … and the only such loop, the Newton iteration, takes no more steps late than early.
     early, late = glm_part(early), glm_part(late)
     if isinstance(early, GLMState) and isinstance(early.history, Grouped | Rows):

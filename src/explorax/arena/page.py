@@ -21,6 +21,7 @@ from explorax.arena.standings import (
     Standing,
     difference,
     interval,
+    microseconds,
     title_of,
     verdict,
 )
@@ -166,7 +167,7 @@ def _table(rows: Sequence[Standing], name: str, about: About) -> str:
             str(interval(row.final)),
             "" if gap is None else str(Interval(*gap)),
             verdict(gap),
-            "" if row.seconds is None else f"{1e6 * row.seconds:.3g}",
+            microseconds(row),
         )
         lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
     absent = "".join(f"<li>{escape(one.title)}: {escape(one.reason)}</li>" for one in about.absent[name])

@@ -227,7 +227,7 @@ def to_markdown(rows: Sequence[Standing]) -> str:
             if any(difference(row, rows) for row in of_variant):
                 gaps = _table(of_variant, lambda row: _marked(difference(row, rows)))
                 text.append(f"### Regret minus that of GLM-TSL, {variant}\n\n{gaps}")
-        paces = _table([row for row in here if row.variant == "default"], _microseconds)
+        paces = _table([row for row in here if row.variant == "default"], microseconds)
         text.append(f"### Microseconds for a round\n\n{paces}")
     return "\n".join(text)
 
@@ -254,5 +254,9 @@ def _marked(gap: Interval | None) -> str:
     return f"{gap.mean:+.1f} ± {gap.half:.1f}{mark}"
 
 
-def _microseconds(row: Standing) -> str:
-    return "–" if row.seconds is None else f"{1e6 * row.seconds:.3g}"
+def microseconds(row: Standing) -> str:
+    """Of one round, in three digits and no exponent."""
+    if row.seconds is None:
+        return "–"
+    time = float(f"{1e6 * row.seconds:.3g}")
+    return f"{time:.0f}" if time >= 100 else f"{time:g}"

@@ -67,7 +67,7 @@ def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings
             f"memory={model.memory!r}: a sweep goes through all rewards, and a summary has none: use memory='exact', "
             "or 'glm_tsl'"
         )
-    return model.policy(Gibbs(sweeps), lambda arms: scale)
+    return model.policy(Gibbs(sweeps), lambda arms: scale, root_error=None)
 
 
 @dataclass(frozen=True)
