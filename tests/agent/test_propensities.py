@@ -23,9 +23,7 @@ SETTINGS = {
     "rep_glm_fpl": SMALL | {"percent": 10, "horizon": 40},
     "neural_linear": SMALL | {"refresh": 4, "capacity": 64},
 }
-# Of policies whose probabilities are estimated from draws of GLM-TSL's state, that one and GLM-FPL will do.
-ALIKE = ("evill", "log_phe", "lin_phe", "pg_ts", "ecolog_ts")
-RANDOMIZED = [name for name, e in explorax.policies().items() if e.randomized == "yes" and name not in ALIKE]
+RANDOMIZED = [name for name, entry in explorax.policies().items() if entry.randomized == "yes"]
 
 
 @functools.cache
