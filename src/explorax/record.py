@@ -17,6 +17,7 @@ import io
 import json
 import os
 import platform
+import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -355,11 +356,12 @@ def _plain(value: Any) -> Any:
 
 
 def version_of(package: str) -> str:
-    """The version of an installed package."""
+    """The version of a package, installed or imported from its source."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+        version = getattr(sys.modules.get(package), "__version__", None)
+        return "not installed" if version is None else f"{version} (from source)"
 
 
 def _device() -> str:
