@@ -14,7 +14,7 @@ from explorax.glm import families, online, warm
 from explorax.glm.fit import default_tolerance, fit
 from explorax.glm.history import Grouped, Moments, Recent, Rows
 from explorax.glm.online import GRAM_RIDGE, Online
-from tests.contract.test_policies import STREAMS
+from tests.contract.test_policies import HOSTILE
 from tests.problems import FAMILIES, draw_rewards, random_rows
 
 ARMS, FEATURES, RIDGE, ROOT_ERROR = 6, 4, 0.5, 0.3
@@ -252,7 +252,7 @@ def test_a_run_keeps_estimate_and_curvature(family, how, dtype):
 @pytest.mark.parametrize(("family", "dtype"), KEPT)
 def test_adversarial_rewards(family, dtype, how):
     arms, order, _ = problem(family, ROUNDS)
-    for adversary in STREAMS[family]:
+    for adversary in HOSTILE[family]:
         rewards = np.array([adversary(t) for t in range(ROUNDS)])
         _, _, _, converged, _ = run(family, how, dtype, arms, order, rewards)  # which looks at all that is left
         assert converged.all()
@@ -407,7 +407,7 @@ def test_a_summary_stays_well_over_a_long_time(dtype, floor):
 def test_adversarial_rewards_leave_a_finite_summary():
     x = np.random.default_rng(6).uniform(-1, 1, (ROUNDS, FEATURES)).astype("float32")
     start = Online.of(FEATURES, x.dtype, RIDGE, None, discounts=True)
-    for adversary in STREAMS["poisson"]:
+    for adversary in HOSTILE["poisson"]:
         rewards = np.array([adversary(t) for t in range(ROUNDS)], "float32")
         kept = summarize("poisson", start, x, rewards, jnp.asarray(DISCOUNT, "float32"))
         assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(kept))

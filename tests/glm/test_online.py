@@ -19,7 +19,7 @@ from explorax.glm import families, online
 from explorax.glm.fit import default_tolerance
 from explorax.glm.history import Grouped, Rows
 from explorax.glm.online import GRAM_RIDGE, Online
-from tests.contract.test_policies import STREAMS
+from tests.contract.test_policies import HOSTILE
 from tests.problems import FAMILIES, random_rows
 from tests.statistics import assert_standard_normal
 
@@ -333,7 +333,7 @@ ADVERSARIAL += [("poisson", "float32", ROUNDS)]  # refits where they are hardest
 @pytest.mark.parametrize(("family", "dtype", "capacity"), ADVERSARIAL)
 def test_adversarial_rewards_leave_finite_states(family, dtype, capacity):
     x = np.random.default_rng(0).uniform(-1, 1, (ROUNDS, FEATURES)).astype(dtype)
-    rewards = np.array([[stream(t) for t in range(ROUNDS)] for stream in STREAMS[family]], dtype)
+    rewards = np.array([[stream(t) for t in range(ROUNDS)] for stream in HOSTILE[family]], dtype)
     really = np.ones(ROUNDS, bool)
     found = [play(family, *nothing(dtype, capacity), x, y, really) for y in rewards]
     if (family, dtype) == ("bernoulli", "float64"):
