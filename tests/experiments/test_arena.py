@@ -220,7 +220,11 @@ def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
         ({"problems": ["logistik-5"]}, UnknownName, "did you mean 'logistic-5'"),
         ({"problems": ["poisson", "poisson"]}, InvalidArgument, "each once"),
         ({"policy_names": ["glm_tls"]}, UnknownName, "did you mean 'glm_tsl'"),
-        ({"policy_names": ["lin_ts"], "problems": ["poisson"]}, InvalidArgument, "none of lin_ts can play poisson"),
+        (
+            {"policy_names": ["lin_ts"], "problems": ["poisson"]},
+            InvalidArgument,
+            "nobody plays; .*lin_ts on poisson: has no model for poisson rewards",
+        ),
         ({"instances": 1}, InvalidArgument, "instances=1"),
         ({"tuning": 0}, InvalidArgument, "tuning=0"),
         ({"rounds": 1}, InvalidArgument, "rounds=1"),

@@ -71,15 +71,16 @@ def tournament(
     for what, several in (("problems", [one.name for one in chosen]), ("policies", names)):
         if not several or len(set(several)) < len(several):
             raise InvalidArgument(f"{what}={several!r}: give at least one, each once")
-    found = []
+    found, reasons = [], []
     for problem in chosen:
         length = rounds or problem.rounds
         playing, absent = contestants(problem, names, length)
+        reasons += [f"{one.policy} on {problem.name}: {one.reason}" for one in absent]
         if playing:
             its_study = study(problem, playing, rounds=length, tuning=tuning, instances=instances, seed=seed)
             found.append(Round(problem, playing, absent, its_study))
     if not found:
-        raise InvalidArgument(f"none of {', '.join(names)} can play {', '.join(one.name for one in chosen)}")
+        raise InvalidArgument(f"nobody plays; choose other policies or problems ({'; '.join(reasons)})")
     return Tournament(found, tuning)
 
 

@@ -49,7 +49,8 @@ def arena(options: argparse.Namespace) -> int:
     from explorax.arena.problems import PROBLEMS, QUICK
 
     if options.list:
-        print(table([["problem", "group", "what it is"], *([one.name, one.group, one.about] for one in PROBLEMS)]))
+        lines = [[one.name, one.group, one.about] for one in PROBLEMS]
+        print(table([["problem", "group", "what it is"], *lines], right=False))
         return DONE
     from explorax.arena.tournament import run, tournament
     from explorax.errors import RunFailed
