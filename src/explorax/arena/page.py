@@ -144,7 +144,7 @@ def _row(row: Standing, rows: Sequence[Standing]) -> dict[str, Any]:
 
 def _short(value: float) -> float:
     """Four digits are enough to draw."""
-    return float(f"{value:.4g}") if np.isfinite(value) else 0.0
+    return float(f"{value:.4g}")
 
 
 def _setting(row: Standing) -> str:
