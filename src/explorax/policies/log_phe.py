@@ -7,8 +7,8 @@ Coin flips among the rewards make the estimate noisy, less and less as rewards c
 (μ + a/2) / (1 + a), which leaves arms in their order, and keeps the estimate finite where that on the rewards alone is
 not.
 
-    a   `scale`   0.5, the value in public code of RandUCB's experiments; others have 1 and 2.  In ours regret grows
-                  with it: 60 ± 4 for ½, 79 ± 5 for 1, 104 ± 4 for 2 (5 features, 100 arms, 5 000 rounds)
+    a   `scale`   0.5, the value in public code of RandUCB's experiments; others have 1 and 2, and the more the
+                  further the estimate is pulled.  `explorax arena` tries several
     λ   `ridge`   of the fit to rewards and pseudo-rewards it is (1 + a) λ, as in LinPHE: it keeps its share
 
 The paper has no ridge here, as far as we could find out; its bound is for LinPHE, and there is no design="theory".
