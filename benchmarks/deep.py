@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Sequence
 
 os.environ |= {"JAX_PLATFORMS": "cpu", "NPROC": "1", "OMP_NUM_THREADS": "1"}
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +26,10 @@ import numpy as np
 from jax import Array, lax
 
 import explorax
-from explorax import environments
+from explorax import devices, environments
 from explorax.policies.deep_model import DeepModel, DeepState
+
+os.environ["XLA_FLAGS"] = devices.with_flags(devices.ONE_THREAD)  # read when JAX starts, at the first array
 
 SIDE = 1024  # of the matrices in the plain product
 STEPS = 20  # training steps that are timed at once

@@ -38,11 +38,11 @@ def load(path: str) -> ModuleType:
 def serve(pipe: Connection, core: int, instances: range, rounds: int, arms: int) -> None:
     """A worker: plays its instances whenever asked to and answers with the regrets."""
     os.sched_setaffinity(0, {core})
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     os.environ["JAX_PLATFORMS"] = "cpu"
-    from explorax import environments, make
+    from explorax import devices, environments, make
     from explorax.simulate import simulate
 
+    os.environ["XLA_FLAGS"] = devices.with_flags(devices.ONE_THREAD)
     while (asked := pipe.recv()) is not None:
         name, dim, length = asked
         number = {"scale": POLICIES[name][1]} if name in ("glm_tsl", "glm_fpl") else {"width": POLICIES[name][1]}

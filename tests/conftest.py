@@ -12,16 +12,21 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
-# Tests are about results and spend their time compiling: programs that are made faster run slower, and that is fine.
-if "XLA_FLAGS" not in os.environ:
-    os.environ["XLA_FLAGS"] = (
-        "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-        "--xla_cpu_enable_concurrency_optimized_scheduler=false "  # two processes fill two cores; threads would wait
-        "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false"  # code in half the time
-    )
-
 import jax
 import pytest
+
+from explorax import devices
+
+# Tests are about results and spend their time compiling: programs that are made faster run slower, and that is fine.
+# The flags are read when JAX starts, at the first array; processes started later find them in the environment.
+if "XLA_FLAGS" not in os.environ:
+    os.environ["XLA_FLAGS"] = devices.with_flags(
+        "--xla_backend_optimization_level=0",
+        "--xla_llvm_disable_expensive_passes=true",
+        "--xla_cpu_enable_concurrency_optimized_scheduler=false",  # two processes fill two cores; threads would wait
+        "--xla_cpu_parallel_codegen_split_count=1",
+        "--xla_cpu_use_fusion_emitters=false",  # code in half the time
+    )
 
 jax.config.update("jax_enable_x64", True)
 

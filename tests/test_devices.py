@@ -1,10 +1,42 @@
-"""What a GPU's compiler is told."""
+"""What XLA is told before it starts: never a flag that it does not know, which would end the process."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from explorax import devices
+from explorax.runner import worker
+
+UNKNOWN = "--xla_cpu_no_such_flag=1"
+KNOWN = ("--xla_dump_hlo_as_text=false", "--xla_backend_optimization_level=1")
+
+
+def test_flags_that_xla_does_not_know_are_left_out():
+    assert devices.known_flags(UNKNOWN) == ()
+    assert devices.known_flags(KNOWN[0], UNKNOWN, KNOWN[1]) == KNOWN
+
+
+def test_an_unknown_flag_ends_the_process_and_those_of_a_worker_do_not(monkeypatch):
+    """The check is worth its time only as long as this is so."""
+    assert start_of_jax(XLA_FLAGS=UNKNOWN).returncode != 0
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.setattr(devices, "ONE_THREAD", UNKNOWN)
+    variables = worker.environment_variables()
+    assert variables["XLA_FLAGS"] == ""
+    assert start_of_jax(**variables).returncode == 0
+
+
+def start_of_jax(**variables):
+    code = "import jax; print(jax.numpy.ones(1))"
+    return subprocess.run([sys.executable, "-c", code], env=os.environ | variables, check=False, capture_output=True)
+
+
+def test_the_tests_own_flags_are_known():
+    flags = tuple(os.environ["XLA_FLAGS"].split())
+    assert devices.known_flags(*flags) == flags
 
 
 @pytest.mark.parametrize(
@@ -22,6 +54,7 @@ def test_flags_are_added_to_the_users(given, expected, monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XLA_FLAGS", given)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    monkeypatch.setattr(devices, "known_flags", lambda *flags: flags)
     devices.prepare()
     assert devices.os.environ["XLA_FLAGS"] == expected
 

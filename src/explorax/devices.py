@@ -1,7 +1,13 @@
-"""What JAX should know about the machine before it is imported."""
+"""What JAX should know about the machine before it is imported.
+
+A flag that the installed jaxlib does not know ends the process the moment JAX starts.  So every flag that is set here
+or in the tests is tried first, in a process of its own (`known_flags`).
+"""
 
 import os
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 # A round is some fifty small kernels.  Started one by one they cost three times what they cost as one recorded graph.
@@ -10,15 +16,64 @@ GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CON
 SAME_KERNELS = "--xla_gpu_autotune_level=0"
 # Matrix products that XLA writes itself are good only when timed: without, those of cuBLAS are three times faster.
 LIBRARY_PRODUCTS = "--xla_gpu_enable_triton_gemm=false"
+# A worker has one core: products that are spread over threads would wait for each other.
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+
+# Starting the CPU reads the flags of all devices.  jaxlib alone does it in a tenth of a second.
+PROBE = """
+try:
+    from jaxlib.xla_client import make_cpu_client
+except ImportError:
+    import jax
+    jax.devices("cpu")
+else:
+    make_cpu_client()
+"""
 
 
 def prepare() -> None:
     """Let a GPU, if there is one, run whole loops as graphs of fixed kernels; to be called before JAX starts."""
-    flags = os.environ.get("XLA_FLAGS", "")
     gpu = Path("/dev/nvidiactl").exists() and os.environ.get("JAX_PLATFORMS", "") != "cpu"
     if gpu and sys.platform == "linux":
-        more = [flag for flag in (GRAPHS, SAME_KERNELS, LIBRARY_PRODUCTS) if flag.split("=")[0] not in flags]
-        os.environ["XLA_FLAGS"] = " ".join([flags, *more]).strip()
+        os.environ["XLA_FLAGS"] = with_flags(GRAPHS, SAME_KERNELS, LIBRARY_PRODUCTS)
+
+
+def with_flags(*flags: str) -> str:
+    """Return the value of XLA_FLAGS with these flags added.
+
+    Args:
+        *flags: Flags of XLA, such as `"--xla_gpu_autotune_level=0"`.
+
+    Returns:
+        The user's own XLA_FLAGS, followed by those of `flags` that the installed jaxlib knows and that the user has
+        not set already.
+    """
+    given = os.environ.get("XLA_FLAGS", "")
+    named = {flag.split("=")[0] for flag in given.split()}
+    more = [flag for flag in known_flags(*flags) if flag.split("=")[0] not in named]
+    return " ".join([given, *more]).strip()
+
+
+@cache
+def known_flags(*flags: str) -> tuple[str, ...]:
+    """Return those of the flags that the installed jaxlib knows; the others would end the process."""
+    if starts_with(flags):
+        return flags
+    return () if len(flags) == 1 else tuple(flag for one in flags for flag in known_flags(one))
+
+
+def starts_with(flags: tuple[str, ...]) -> bool:
+    """Return whether XLA starts with these flags, tried in a process of its own."""
+    environment = os.environ | {"XLA_FLAGS": " ".join(flags), "JAX_PLATFORMS": "cpu"}
+    tried = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return tried.returncode == 0
 
 
 def decide_inline() -> None:

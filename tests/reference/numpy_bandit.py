@@ -32,6 +32,13 @@ def loss(theta, arms, counts, sums, ridge, tilt):
     return counts @ np.logaddexp(0, scores) - sums @ scores + ridge / 2 * theta @ theta - tilt @ theta
 
 
+def loss_error(theta, arms, counts, sums, ridge, tilt):
+    """What rounding can do to the loss: its terms are large and nearly cancel, so their sizes count and not its own."""
+    scores = arms @ theta
+    sizes = counts @ np.logaddexp(0, scores) + np.abs(sums) @ np.abs(scores) + ridge / 2 * theta @ theta
+    return 100 * np.finfo(float).eps * (sizes + np.abs(tilt) @ np.abs(theta))
+
+
 def gradient(theta, arms, counts, sums, ridge, tilt):
     return arms.T @ (counts * sigmoid(arms @ theta) - sums) + ridge * theta - tilt
 
@@ -54,8 +61,9 @@ def estimate(arms, counts, sums, ridge, tilt=None, start=None, tolerance=1e-10):
             return theta
         step = -np.linalg.solve(hessian(theta, arms, counts, ridge), slope)
         now, length = loss(theta, *problem), 1.0
-        # The last term lets a step pass that is too small to be seen in the loss.
-        while loss(theta + length * step, *problem) > now + 1e-4 * length * slope @ step + 1e-13 * abs(now):
+        # The error lets a step pass that is too small to be seen in the loss.
+        error = loss_error(theta, *problem)
+        while loss(theta + length * step, *problem) > now + 1e-4 * length * slope @ step + error:
             length /= 2
         theta = theta + length * step
     raise AssertionError("the reference estimate did not converge")

@@ -152,7 +152,7 @@ def start(study: Study, number: int, queue: deque[Task]) -> Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=worker.main, args=(study, theirs), daemon=True, name=f"explorax-{number}")
-    with environment(worker.ENVIRONMENT), undisturbed():
+    with environment(worker.environment_variables()), undisturbed():
         process.start()
     theirs.close()  # so that the pipe breaks when the worker ends
     return Worker(number, process, ours, queue)

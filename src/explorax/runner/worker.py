@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from explorax import devices
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
 from explorax.experiments.study import Panel, Study
@@ -21,14 +22,6 @@ from explorax.record import Records, settings_digest
 from explorax.runner.tasks import Task
 from explorax.simulate import Job, check_schedule, share_program, simulate_together
 
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "JAX_ENABLE_X64": "0",  # whatever the caller's
-    "NPROC": "1",  # the size of XLA's thread pool
-    "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
 PAUSE = 0.2  # seconds between two messages about progress
 
 
@@ -45,6 +38,18 @@ class Failure(NamedTuple):
 
     text: str
     wrong_input: bool  # whether the settings are to blame
+
+
+def environment_variables() -> dict[str, str]:
+    """Return what the numerical libraries of a worker should find when it starts."""
+    return {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_ENABLE_X64": "0",  # whatever the caller's
+        "NPROC": "1",  # the size of XLA's thread pool
+        "XLA_FLAGS": devices.with_flags(devices.ONE_THREAD),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
 
 
 def main(study: Study, pipe: Connection) -> None:
