@@ -1,0 +1,62 @@
+"""What a stranger's machine may do to `make test`: another clock, other hash seeds, folders that runs leave behind."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# Loaded before anything else that is collected: a clock that is years ahead, and that runs.
+SHIFTED = """
+import time
+for name, factor in (("time", 1), ("time_ns", 10**9)):
+    real = getattr(time, name)
+    setattr(time, name, lambda real=real, factor=factor: real() + 10**8 * factor)
+"""
+
+
+def collect(**variables):
+    """Start to collect all tests in a process of its own."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True)
+
+
+def test_ids_are_the_same_under_another_clock_and_other_hash_seeds(tmp_path):
+    """Processes that share the tests must agree on them: ids hold nothing that depends on when or where they are made."""
+    (tmp_path / "shifted_clock.py").write_text(SHIFTED)
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    shifted = {"PYTHONHASHSEED": "2", "PYTHONPATH": path, "PYTEST_PLUGINS": "shifted_clock"}
+    runs = [collect(PYTHONHASHSEED="1"), collect(**shifted)]
+    (here, _), (there, _) = [run.communicate() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], here[-2000:] + there[-2000:]
+    ids = [line for line in here.splitlines() if "::" in line]
+    assert len(ids) > 1000
+    assert [line for line in there.splitlines() if "::" in line] == ids
+
+
+def test_the_clock_is_shifted(tmp_path):
+    """The plugin does what the test above needs."""
+    (tmp_path / "shifted_clock.py").write_text(SHIFTED)
+    code = "import time; before = time.time(); import shifted_clock; print(time.time() - before > 9e7)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert found.stdout == "True\n"
+
+
+def test_style_does_not_depend_on_what_runs_leave(tmp_path):
+    """Folders with the names of modules are no modules: imports are sorted the same with and without them."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for folder in ("benchmarks", "tests"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "snapshots"))
+    for left in ("results", "site", "common", "tables"):
+        (tmp_path / left).mkdir()
+    check = [sys.executable, "-m", "ruff", "check", "--no-cache", "--select", "I", "benchmarks", "tests"]
+    found = subprocess.run(check, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+
+
+def test_the_checks_name_what_they_look_at():
+    """`ruff check .` would look into folders that runs leave behind."""
+    makefile = (ROOT / "Makefile").read_text()
+    assert makefile.count("/ruff check $(SOURCES)") == makefile.count("/ruff check") > 0
+    assert makefile.count("/ruff format --check $(SOURCES)") == makefile.count("/ruff format") > 0
