@@ -23,7 +23,7 @@ def collect(**variables):
 
 
 def test_ids_are_the_same_under_another_clock_and_other_hash_seeds(tmp_path):
-    """Processes that share the tests must agree on them: ids hold nothing that depends on when or where they are made."""
+    """Processes that share the tests must agree on them, so ids hold nothing that depends on when they are made."""
     (tmp_path / "shifted_clock.py").write_text(SHIFTED)
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     shifted = {"PYTHONHASHSEED": "2", "PYTHONPATH": path, "PYTEST_PLUGINS": "shifted_clock"}
