@@ -18,11 +18,11 @@ from explorax.arena import figure, page
 from explorax.arena.contestants import Absence, Contestant, contestants, study
 from explorax.arena.problems import PROBLEMS, Problem, problem_of
 from explorax.arena.standings import Rank, Standing, ranks, standings, to_csv, to_markdown
-from explorax.checks import check_whole
+from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.errors import InvalidArgument
-from explorax.experiments.study import Study
+from explorax.experiments.study import Study, each_policy_once
 from explorax.record import write_atomically
-from explorax.registry import entry_of, policies
+from explorax.registry import policies
 from explorax.runner import play
 from explorax.runner.tasks import expand
 
@@ -62,11 +62,12 @@ def tournament(
     seed: int = 0,
 ) -> Tournament:
     """All problems and all policies unless given; `rounds` are each problem's own unless given."""
-    check_whole("tuning", tuning, 1)
-    check_whole("instances", instances, 2)
+    check_whole("tuning", tuning, 1, MOST_INSTANCES)
+    check_whole("instances", instances, 2, MOST_INSTANCES)
+    check_whole("seed", seed, 0, MOST_SEED)
     if rounds is not None:
-        check_whole("rounds", rounds, 2)
-    names = list(policies()) if policy_names is None else [entry_of(name).name for name in policy_names]
+        check_whole("rounds", rounds, 2, MOST_ROUNDS)
+    names = list(policies()) if policy_names is None else each_policy_once(policy_names)
     chosen = PROBLEMS if problems is None else tuple(problem_of(name) for name in problems)
     for what, several in (("problems", [one.name for one in chosen]), ("policies", names)):
         if not several or len(set(several)) < len(several):

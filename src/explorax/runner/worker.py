@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
-from explorax.experiments.study import Panel, Study
+from explorax.experiments.study import CHECKPOINTS, Panel, Study
 from explorax.record import Records, settings_digest
 from explorax.runner.tasks import Task
 from explorax.simulate import Job, check_schedule, share_program, simulate_together
@@ -120,7 +120,7 @@ class Player:
         """The outcome of a task; `progress` hears how many rounds are done."""
         began = time.perf_counter()
         study, environment, clock = self.study, self.environment(task.panel), Clock(progress)
-        schedule = check_schedule(task.rounds, study.checkpoints, study.spacing, None, clock)
+        schedule = check_schedule(task.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, clock)
         instances = range(task.first, task.first + task.instances)
         jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
         shared = all(share_program(jobs[0], job) for job in jobs)
@@ -137,7 +137,7 @@ class Player:
         began = time.perf_counter()
         study = self.study
         features: list[int] = [task.panel.environment_settings["features"] for task in tasks]
-        schedule = check_schedule(study.rounds, study.checkpoints, study.spacing, None, progress)
+        schedule = check_schedule(study.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, progress)
         jobs = []
         for task, own in zip(tasks, features, strict=True):
             environment = study.make_environment(task.panel, padded_to=max(features))
