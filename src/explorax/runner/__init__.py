@@ -2,6 +2,7 @@
 
     tasks.py      a study as tasks
     worker.py     one process that does tasks
+    compiling.py  how much of its time is compilation
     pool.py       many of them
     progress.py   what one sees meanwhile
     lock.py       one run at a time in a directory
@@ -47,6 +48,8 @@ def run(
     on a CPU only, and for the time it takes alone.  `stream` is where progress is shown, standard output unless given.
     """
     outputs.check_figure(study, figure)
+    check_directory(Path(out))
+    outputs.check_free(study, Path(out))
     warnings = play(study, out, processes=processes, command=command, stream=stream)
     return outputs.write(Path(out), figure, warnings)
 
@@ -61,8 +64,7 @@ def play(
 ) -> list[str]:
     """Play a study and leave its records alone; returns what was odd about those that were there."""
     out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise InvalidArgument(f"out={str(out)!r} is a file: give a directory")
+    check_directory(out)
     if processes is not None:
         check_whole("processes", processes, 1)
     for panel in study.panels:
@@ -73,14 +75,23 @@ def play(
     with locked(out):
         journal = Journal(study, out, together, command)
         todo = journal.todo
-        with display(todo, len(journal.tasks), stream) as shown:
+        count = min(processes or pool.usable_cores(), len(todo))
+        where = "in this process" if together else f"on {count} process{'es' if count > 1 else ''}"
+        with display(todo, len(journal.tasks), stream, where) as shown:
             keeper = Keeper(journal, shown)
             if together:
                 pool.run_here(study, todo, keeper)
             else:
-                pool.run_spread(study, todo, processes or pool.usable_cores(), keeper)
+                pool.run_spread(study, todo, count, keeper)
         journal.finish()
         return journal.warnings
+
+
+def check_directory(out: Path) -> None:
+    """Raise if a file is in the way of a directory."""
+    for path in (out, *out.parents):
+        if path.exists() and not path.is_dir():
+            raise InvalidArgument(f"out={str(out)!r} cannot be made: {str(path)!r} is a file: give a directory")
 
 
 class Keeper:
