@@ -3,6 +3,7 @@
 Inside a caller's `jit`, `vmap` or `scan` values are not known yet: what needs one is checked only where there is one.
 """
 
+import math
 from typing import Any
 
 import jax
@@ -29,7 +30,12 @@ def is_known(*values: object) -> bool:
 
 def is_number(value: object) -> bool:
     """Whether a setting is a finite real number."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def check_positive(name: str, value: float, remedy: str = "") -> None:

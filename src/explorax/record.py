@@ -15,6 +15,7 @@ import hashlib
 import importlib.metadata
 import io
 import json
+import math
 import os
 import platform
 import sys
@@ -356,6 +357,8 @@ def plain(value: Any) -> Any:
             return plain(value.item())
         case float() if value.is_integer():
             return int(value)
+        case float() if not math.isfinite(value):
+            raise InvalidArgument(f"{value!r} cannot be kept as a setting: use finite numbers")
         case None | bool() | int() | float() | str():
             return value
     raise InvalidArgument(f"{value!r} cannot be kept as a setting: use numbers, text, lists and tables")

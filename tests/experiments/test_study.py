@@ -152,7 +152,7 @@ def test_bad_settings_are_explained(change, error, message):
             r"the tags {'dim': 2} are used twice",
         ),
         ({"panels": [LITTLE | {"tags": {"dim": 2.5}}]}, InvalidArgument, "dim=2.5 must be text or a whole number"),
-        ({"panels": [LITTLE | {"tags": {"seconds": 2}}]}, InvalidArgument, "'seconds' is the name of another column"),
+        ({"panels": [LITTLE | {"tags": {"curve": 2}}]}, InvalidArgument, "'curve' is the name of another column"),
         (
             {"panels": [{"label": "a", "environment_settings": {"arms": 9}}]},
             InvalidArgument,

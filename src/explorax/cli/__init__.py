@@ -36,7 +36,7 @@ def run(given: Sequence[str]) -> int:
     options.command = shlex.join(["explorax", *without_places(given)])
     try:
         code: int = options.action(options)
-        sys.stdout.flush()
+        print(end="", flush=True)
         return code
     except BrokenPipeError:  # whoever read what we print has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

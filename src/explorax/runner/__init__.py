@@ -13,6 +13,7 @@ On a CPU a task is one curve and a block of instances, done by one of several si
 all instances of all curves of a policy, done in this process.
 """
 
+import math
 import os
 from pathlib import Path
 from typing import TextIO
@@ -29,6 +30,7 @@ from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
+from explorax.simulate import BLOCK
 
 __all__ = ["Figure", "Outputs", "RunFailed", "kept", "play", "rebuild", "run"]
 
@@ -67,11 +69,13 @@ def play(
     check_directory(out)
     if processes is not None:
         check_whole("processes", processes, 1)
+    together = on_accelerator()
     for panel in study.panels:
-        study.make_environment(panel)  # complains now
+        features = study.make_environment(panel).features  # complains now
+        if not together:
+            check_memory(outputs.arms_of(study, panel), features)
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
-    together = on_accelerator()
     with locked(out):
         journal = Journal(study, out, together, command)
         todo = journal.todo
@@ -92,6 +96,17 @@ def check_directory(out: Path) -> None:
     for path in (out, *out.parents):
         if path.exists() and not path.is_dir():
             raise InvalidArgument(f"out={str(out)!r} cannot be made: {str(path)!r} is a file: give a directory")
+
+
+def check_memory(arms: int, features: int) -> None:
+    """Raise if the arms of the instances that are played in lockstep are more than this machine can hold."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
+    needed = BLOCK * arms * features * 4  # bytes
+    if needed > there:
+        raise InvalidArgument(
+            f"arms times features must fit into memory for {BLOCK} instances at a time, got {arms} times {features}, "
+            f"which takes {needed / 2**30:.0f} GiB of {there / 2**30:.0f}. Give fewer arms or features."
+        )
 
 
 class Keeper:

@@ -17,6 +17,7 @@ class Heard(threading.local):
     """What a thread has spent compiling since someone asked."""
 
     def __init__(self) -> None:
+        self.since = 0.0
         self.spans: list[Span] = []
 
 
@@ -31,7 +32,7 @@ def listen() -> None:
     def hear(event: str, duration_secs: float, **about: str | int) -> None:
         if event.startswith(STEPS):
             now = time.perf_counter()
-            heard.spans.append((now - duration_secs, now))
+            heard.spans.append((max(now - duration_secs, heard.since), now))  # JAX's clock may be set meanwhile
             ever.set()
 
     jax.monitoring.register_event_duration_secs_listener(hear)
@@ -41,7 +42,7 @@ def listen() -> None:
 def compile_times() -> Iterator[list[Span]]:
     """Collect when this thread compiles meanwhile."""
     listen()
-    heard.spans = []
+    heard.since, heard.spans = time.perf_counter(), []
     yield heard.spans
 
 

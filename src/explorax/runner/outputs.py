@@ -194,10 +194,11 @@ def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[
     wanted = {task.digest for task in expand(study, manifest["maker"]["together"])}
     found = record.read_parts(out / record.PARTS)
     parts = [part.results for digest, part in found.tasks.items() if digest in wanted]
+    done = len(parts)
     if not parts and (out / REGRET).exists():  # of a finished run whose parts were thrown away
-        return record.read(out / REGRET).results, manifest["tasks"]["all"], found.warnings
+        parts, done = [record.read(out / REGRET).results], manifest["tasks"]["all"]
     merged = record.combine((result for results in parts for result in results), curves, panels)
-    return merged.results, len(parts), found.warnings + merged.warnings
+    return merged.results, done, found.warnings + merged.warnings
 
 
 def draw(

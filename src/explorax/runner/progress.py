@@ -3,9 +3,11 @@
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+from explorax.files import writing
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
 
@@ -25,7 +27,8 @@ class Lines:
         if self.done:
             self.say(f"{self.done} of {self.count} tasks are done already")
         if todo := self.count - self.done:
-            self.say(f"{todo} tasks {self.where}; their programs are compiled first, which may take a minute or more")
+            tasks = "1 task" if todo == 1 else f"{todo} tasks"
+            self.say(f"{tasks} {self.where}; programs are compiled first, which may take a minute or more")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -67,7 +70,8 @@ class Lines:
 
     def say(self, text: str) -> None:
         """Print at once, also into a file or a pipe."""
-        print(text, file=self.stream, flush=True)
+        with writing(Path("standard output")):
+            print(text, file=self.stream, flush=True)
 
 
 class Live(Lines):

@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # one of these is in what JAX raises then
 PAUSE = 0.2  # seconds between two messages about progress
 
 
@@ -159,5 +160,7 @@ class Player:
             return self.play(task, progress)
         except ExploraxError as error:
             return Failure(str(error), wrong_input=True)
-        except Exception:
+        except Exception as error:
+            if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
+                return Failure(f"memory ran out ({error}): ask for fewer arms or features, or processes", False)
             return Failure(traceback.format_exc(), wrong_input=False)
