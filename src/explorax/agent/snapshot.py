@@ -19,8 +19,9 @@ import jax
 import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidSnapshot
+from explorax.files import write_atomically
 from explorax.policies.base import State
-from explorax.record import version_of, write_atomically
+from explorax.record import version_of
 
 FORMAT = 1
 FILE = "explorax agent"
