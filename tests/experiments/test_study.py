@@ -35,7 +35,7 @@ def test_a_panel_adds_to_the_settings_of_the_study_and_of_those_curves_that_take
     found = from_settings(BY_PANELS)
     little, much = found.panels
     tsl, uniform = found.curves
-    assert found.arguments(tsl, little) == {"design": "informal", "scale": 2.0, "ridge": 0.1}
+    assert found.arguments(tsl, little) == {"family": "bernoulli", "design": "informal", "scale": 2.0, "ridge": 0.1}
     assert found.arguments(tsl, much)["ridge"] == 10.0
     assert found.arguments(uniform, much) == {}
     assert found.environment_arguments(much) == {"features": 3, "arms": 7}

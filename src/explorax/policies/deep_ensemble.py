@@ -86,7 +86,7 @@ def program(trainer: Trainer) -> Program:
     def expected(state: DeepEnsembleState) -> Expected:
         return expected_arrays(state.members)
 
-    return compiled(act=act, update=update, expected=expected, check=trainer.check)
+    return compiled(act=act, update=update, expected=expected, check=trainer.check, families=(trainer.family.name,))
 
 
 @cache

@@ -53,4 +53,6 @@ def program(trainer: Trainer) -> Program:
     def update(state: DeepState, arm: Array, x: Array, reward: Array) -> DeepState:
         return trainer.learn(state, x, reward)
 
-    return compiled(act=act, update=update, expected=expected_arrays, check=trainer.check)
+    return compiled(
+        act=act, update=update, expected=expected_arrays, check=trainer.check, families=(trainer.family.name,)
+    )
