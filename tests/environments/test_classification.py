@@ -328,19 +328,18 @@ def test_tables_of_numbers_get_one_and_those_with_text_and_images_do_not(tmp_pat
         classification(data=text, intercept=1)
 
 
-def test_a_glm_earns_more_where_it_can_say_that_most_examples_pay_little():
-    """26 labels in 8 standardized columns, one label pays: rewards are 0.27 on average, not the ½ of scores around 0.
+def test_a_glm_loses_less_where_it_can_say_that_most_examples_pay_little():
+    """26 labels in 16 standardized columns, one label pays: rewards are 0.27 on average, not the ½ of scores around 0.
 
-    Rewards of the same 50 instances differ by a mean that is normal to a good approximation (alarm 1e-6).
+    Compared on the same 50 instances.  A power, not a law: the difference is more than twice what is asked for.
     """
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 26, 2000)
-    rows = rng.normal(size=(26, 8))[labels] + 0.5 * rng.normal(size=(2000, 8))
+    rows = rng.normal(size=(26, 16))[labels] + rng.normal(size=(2000, 16))
     data = ((rows - rows.mean(axis=0)) / rows.std(axis=0), labels)
-    policy = explorax.make("greedy", memory="constant", tolerance=1e-3)
+    policy = explorax.make("glm_tsl", memory="constant", tolerance=1e-3)
     plain, given = (
-        explorax.simulate(policy, classification(data=data, **settings), rounds=400, instances=50, checkpoints=1).reward
+        explorax.simulate(policy, classification(data=data, **settings), rounds=600, instances=50, checkpoints=1).regret
         for settings in ({"intercept": False}, {})
     )
-    gained = (given - plain)[:, 0]
-    assert stats.ttest_1samp(gained, 0, alternative="greater").pvalue < FALSE_ALARM
+    assert stats.ttest_rel(plain[:, 0], given[:, 0], alternative="greater").pvalue < 1e-3
