@@ -68,7 +68,7 @@ def training_steps(options: argparse.Namespace) -> Callable[[], object]:
 def rounds(options: argparse.Namespace) -> Callable[[], object]:
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (10_000, options.features), dtype=np.uint8) / np.float32(255)
-    world = environments.classification(data=(images, np.arange(10_000) % 10))
+    world = environments.classification(data=(images, np.arange(10_000) % 10), intercept=False)
     policy = explorax.make("deep_fpl", hidden=(options.hidden,), batch=options.batch)
     return lambda: explorax.simulate(policy, world, rounds=ROUNDS, instances=options.instances, chunk=ROUNDS)
 

@@ -1,5 +1,7 @@
 """The engine: what it plays does not depend on how the work is split, and is what a plain loop plays."""
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,9 +9,11 @@ from scipy import stats
 from scipy.linalg import qr
 
 import explorax
-from explorax.environments import logistic
+from explorax.environments import logistic, poisson
 from explorax.errors import HistoryFull, InvalidArgument
 from explorax.policies.base import Action, Policy
+from explorax.policies.glm_tsl import glm_tsl
+from explorax.registry import check_family
 from explorax.simulate import Job, check_schedule, share_program, simulate, simulate_together
 from tests.reference import numpy_bandit as reference
 from tests.statistics import FALSE_ALARM
@@ -312,3 +316,29 @@ def test_digest_is_fnv_of_the_arms():
         expected = (expected ^ np.uint64(arm)) * np.uint64(16777619) & np.uint64(0xFFFFFFFF)
     assert records.digest.dtype == np.uint32
     assert records.digest[0] == expected
+
+
+COUNTS = poisson(features=2, arms=ARMS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "words"),
+    [
+        (explorax.make("glm_tsl"), COUNTS, "got glm_tsl for bernoulli rewards. Build it with family='poisson'."),
+        (glm_tsl(), COUNTS, "got one for bernoulli rewards. Build it with family='poisson' if it takes that"),
+        (explorax.make("log_phe"), COUNTS, "got log_phe for bernoulli rewards. Choose another, such as glm_tsl: "),
+        (explorax.make("lin_ts"), COUNTS, "got lin_ts for gaussian rewards. Choose another, such as glm_tsl: "),
+        (explorax.make("glm_tsl", family="gaussian"), WORLD, "got glm_tsl for gaussian rewards. Build it with family="),
+    ],
+)
+def test_a_policy_that_does_not_model_the_rewards_is_refused(policy, world, words):
+    with pytest.raises(InvalidArgument, match=f"policy must model {world.family} rewards, .* {re.escape(words)}"):
+        simulate(policy, world, rounds=10, instances=1)
+
+
+def test_policies_and_environments_that_do_not_say_of_which_rewards_they_are_meet_all():
+    kwargs = {"rounds": 3, "instances": 2, "checkpoints": 1}
+    assert_same(simulate(compiled(lambda t: 0), COUNTS, **kwargs), simulate(always(0), COUNTS, **kwargs))
+    check_family(explorax.make("uniform"), COUNTS.family)
+    check_family(explorax.make("glm_tsl"), COUNTS._replace(family=None).family)
+    check_family(explorax.make("lin_ts"), WORLD.family)

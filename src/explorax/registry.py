@@ -25,7 +25,7 @@ class Entry:
     title: str  # as in its paper
     reference: str
     randomized: str  # "yes": decisions after the forced rounds depend on the key; "in training"; or "no"
-    families: tuple[str, ...]  # reward families whose means it models
+    families: tuple[str, ...]  # reward families whose means it models; `Policy.families` says what it plays
     designs: tuple[str, ...]  # named presets for its exploration
     linear: bool  # scores are xᵀθ̃ for one θ̃, so the best arm of an infinite set can be found
     cost: str  # of a decision and a reward: K arms, d features, s steps, P weights, h last units, M networks, batch B
@@ -37,6 +37,10 @@ class Entry:
         builder = self.builder()
         check_names(f"setting of {self.name}", settings, setting_names(builder))
         return builder(**settings)._replace(recipe=Recipe(self.name, settings))
+
+    def for_family(self, family: str) -> dict[str, str]:
+        """The setting that makes it model rewards of this family; empty where it has none, or cannot."""
+        return {"family": family} if family in self.families and "family" in setting_names(self.builder()) else {}
 
     def builder(self) -> Callable[..., Policy]:
         """The function that builds the policy; imports its module."""
@@ -121,6 +125,34 @@ def entry_of(name: str) -> Entry:
 def make(name: str, **settings: object) -> Policy:
     """Build a policy by name, `make("glm_tsl", scale=1.0)`; the paper's spelling, "GLM-TSL", is understood too."""
     return entry_of(name).build(**settings)
+
+
+def plays(policy: Policy, family: str | None) -> bool:
+    """Whether a policy may be played on rewards of this family; None, of either, is for all."""
+    return family is None or policy.families is None or family in policy.families
+
+
+def check_family(policy: Policy, family: str | None, name: str = "policy") -> None:
+    """Raise unless a policy may be played on rewards of this family; `name` is what the message calls it.
+
+    Raises:
+        InvalidArgument: The policy models another family, and is no baseline that is played on this one all the same.
+    """
+    if plays(policy, family):
+        return
+    assert policy.families is not None
+    assert family is not None
+    entry = None if policy.recipe is None else entry_of(policy.recipe.name)
+    if entry is None:
+        remedy = f"Build it with family={family!r} if it takes that, or choose another"
+    elif entry.for_family(family):
+        remedy = f"Build it with family={family!r}"
+    else:
+        remedy = "Choose another, such as glm_tsl: `explorax policies` lists the families that each models"
+    raise InvalidArgument(
+        f"{name} must model {family} rewards, which the environment pays, got "
+        f"{'one' if entry is None else entry.name} for {policy.families[0]} rewards. {remedy}."
+    )
 
 
 def setting_names(builder: Callable[..., Policy]) -> list[str]:

@@ -37,6 +37,7 @@ from explorax.glm.history import Rows
 from explorax.glm.online import Online
 from explorax.policies.base import Policy, State
 from explorax.record import Records, concatenate
+from explorax.registry import check_family
 
 BLOCK = 50  # instances in lockstep on a CPU
 CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on a CPU and on other devices
@@ -99,6 +100,9 @@ def simulate(
     instances     how many, from number `first` on; instance i of a seed is the same in every call
     checkpoints   how many rounds to record regret at, spaced "even" or "log"; or the rounds themselves
     chunk         rounds between two calls of `progress(rounds_played)`; changes nothing else
+
+    The policy must model the environment's rewards, as make("glm_tsl", family="poisson") does counts; linear policies
+    may play rewards of 0 and 1 as well.  A policy of your own that does not say what it models is played on anything.
     """
     schedule = check_schedule(rounds, checkpoints, spacing, chunk, progress)
     check_whole("instances", instances, 1, MOST_INSTANCES)
@@ -123,6 +127,8 @@ def simulate_together(jobs: Sequence[Job], schedule: Schedule, instances: range,
         raise InvalidArgument(
             "these policies or environments do not share a compiled program: simulate them one by one"
         )
+    for job in jobs:
+        check_family(job.policy, job.environment.family)
     if jax.default_backend() != "cpu":
         return play(jobs, schedule, instances, seed)
     pieces: list[list[Records]] = [[] for _ in jobs]

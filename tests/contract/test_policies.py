@@ -20,7 +20,7 @@ from explorax.glm.history import Grouped, Rows
 from explorax.policies._template import boltzmann
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_learner import GLMState
-from explorax.registry import setting_names
+from explorax.registry import plays, setting_names
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, CAPACITY = 8, 3, 64
@@ -327,3 +327,15 @@ def test_forced_exploration_ends_though_no_reward_comes(name, family, kind):
     if explores and kind == "fixed" and name != "rep_glm_fpl":
         forced = np.stack([arms_at(0, kind)[a.arm] for a in actions[:FEATURES]])
         assert np.linalg.matrix_rank(forced) == FEATURES
+
+
+BASELINES = ("lin_ts", "lin_ucb", "lin_phe")  # which are played on rewards of 0 and 1 though they do not model these
+
+
+def test_policies_play_the_families_that_they_model_and_linear_ones_rewards_of_0_and_1_too():
+    for name, entry in explorax.policies().items():
+        for family in families.FAMILIES:
+            policy = explorax.make(name, **entry.for_family(family))
+            expected = family in entry.families or (family == "bernoulli" and name in BASELINES)
+            assert plays(policy, family) == expected, (name, family)
+            assert (policy.families is None) == (name == "uniform")

@@ -14,6 +14,7 @@ from scipy import special, stats
 import explorax.environments as environments
 from explorax.environments import Environment, gaussian, logistic, make, poisson
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.glm import families
 from tests.statistics import FALSE_ALARM
 
 NAMES = ("logistic", "gaussian", "poisson")
@@ -428,3 +429,14 @@ def test_bad_arguments_of_the_functions():
         environment.reward(KEY, offers, 0)
     with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
         environment.offer(KEY, batch, 0)
+
+
+def test_every_environment_names_the_family_of_its_rewards():
+    data = {"data": (np.eye(4), [0, 0, 1, 1])}
+    for name in environments.BUILDERS:
+        built = make(name, **(data if name == "classification" else {"features": 2}))
+        assert built.family == environments.family_of(name)
+        assert built.family in families.FAMILIES
+    assert environments.family_of("Poisson") == "poisson"
+    with pytest.raises(UnknownName, match="unknown environment 'poison': did you mean 'poisson'"):
+        environments.family_of("poison")

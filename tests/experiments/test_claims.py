@@ -107,10 +107,11 @@ def test_the_study_is_that_of_the_paper():
     assert {(curve.policy, curve.design) for curve in figure.curves} == set(fabricate.SHAPES)
     theory = next(curve for curve in figure.curves if curve.label == "GLM-TSL (theory)")
     five = figure.panels[0]
-    assert figure.arguments(theory, five) == {"design": "theory", "horizon": 50_000, "ridge": 1.0, "tolerance": 1e-3}
+    shared = {"family": "bernoulli", "ridge": 1.0, "tolerance": 1e-3}
+    assert figure.arguments(theory, five) == {"design": "theory", "horizon": 50_000} | shared
     assert dataclasses.replace(figure, rounds=900).arguments(theory, five)["horizon"] == 900
     informal = next(curve for curve in figure.curves if curve.label == "GLM-FPL (informal)")
-    assert figure.arguments(informal, five) == {"design": "informal", "ridge": 1.0, "tolerance": 1e-3}
+    assert figure.arguments(informal, five) == {"design": "informal"} | shared
     for curve in figure.curves:
         assert isinstance(figure.make(curve, five), explorax.Policy)
 

@@ -116,7 +116,11 @@ def test_the_study_is_that_of_the_paper():
         {"replay": "recent"},
         {"percent": 1, "horizon": 10_000, "replay": "recent"},
     ]
-    assert figure.arguments(figure.curves[1], figure.panels[1]) == {"replay": "recent", "activation": "tanh"}
+    assert figure.arguments(figure.curves[1], figure.panels[1]) == {
+        "family": "bernoulli",
+        "replay": "recent",
+        "activation": "tanh",
+    }
     assert from_settings(figure.settings()) == figure
 
 

@@ -6,6 +6,7 @@ import tomllib
 
 import pytest
 
+import explorax
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import deep, logistic, study
 from explorax.experiments.study import Curve, Panel, Study, for_features, from_settings
@@ -35,7 +36,7 @@ def test_a_panel_adds_to_the_settings_of_the_study_and_of_those_curves_that_take
     found = from_settings(BY_PANELS)
     little, much = found.panels
     tsl, uniform = found.curves
-    assert found.arguments(tsl, little) == {"design": "informal", "scale": 2.0, "ridge": 0.1}
+    assert found.arguments(tsl, little) == {"family": "bernoulli", "design": "informal", "scale": 2.0, "ridge": 0.1}
     assert found.arguments(tsl, much)["ridge"] == 10.0
     assert found.arguments(uniform, much) == {}
     assert found.environment_arguments(much) == {"features": 3, "arms": 7}
@@ -198,3 +199,47 @@ def test_what_is_missing_is_named():
     for name in ("environment", "rounds", "curves"):
         with pytest.raises(InvalidArgument, match=f"lacks '{name}'"):
             from_settings({key: value for key, value in GOOD.items() if key != name})
+
+
+COUNTS = GOOD | {"environment": "poisson"}
+
+
+def test_curves_get_the_family_of_the_environment():
+    able = [name for name, entry in explorax.policies().items() if "poisson" in entry.families]
+    found = from_settings(COUNTS | {"curves": [{"policy": name} for name in able]})
+    for one in found.curves:
+        policy = found.make(one, found.panels[0])
+        assert policy.families == (None if one.policy == "uniform" else ("poisson",)), one.policy
+        assert policy.recipe.settings.get("family") == (None if one.policy == "uniform" else "poisson")
+    linear = from_settings(GOOD | {"curves": [{"policy": "lin_phe"}, {"policy": "lin_ts"}]})
+    assert [linear.make(one, linear.panels[0]).families[0] for one in linear.curves] == ["gaussian"] * 2
+    labelled = from_settings(GOOD | {"environment": "classification", "dims": [3]})  # no data is read for it
+    assert labelled.arguments(labelled.curves[0], labelled.panels[0])["family"] == "bernoulli"
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (
+            {"policy": "log_phe"},
+            r"curve 'LogPHE' must model poisson rewards, .* got log_phe for bernoulli rewards\. Choose",
+        ),
+        ({"policy": "lin_ucb"}, r"curve 'LinUCB \(informal\)' must model poisson rewards, .* got lin_ucb for gaussian"),
+        (
+            {"policy": "glm_tsl", "settings": {"family": "bernoulli"}, "label": "mine"},
+            r"curve 'mine' must model poisson rewards, .* got glm_tsl for bernoulli rewards\. Build it with family=",
+        ),
+    ],
+)
+def test_a_curve_that_does_not_model_the_rewards_is_refused(one, words):
+    with pytest.raises(InvalidArgument, match=words):
+        from_settings(COUNTS | {"curves": [one]})
+
+
+def test_the_family_is_recorded_and_cannot_be_another():
+    counts, clicks = from_settings(COUNTS), from_settings(GOOD)
+    assert (counts.settings()["family"], clicks.settings()["family"]) == ("poisson", "bernoulli")
+    assert from_settings(counts.settings()) == counts
+    assert dataclasses.replace(clicks, environment="poisson") == counts
+    with pytest.raises(InvalidArgument, match=r"family must be 'poisson', .* got 'bernoulli'\. Leave it out"):
+        from_settings(COUNTS | {"family": "bernoulli"})

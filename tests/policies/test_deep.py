@@ -17,7 +17,7 @@ from explorax.networks import Network
 from explorax.policies.deep_model import DeepModel
 from explorax.policies.representation import LEAST_SPREAD, represent
 from tests.problems import assert_learns
-from tests.statistics import FALSE_ALARM
+from tests.statistics import FALSE_ALARM, assert_standard_normal
 
 FEATURES, UNITS, BATCH, ARMS = 6, 5, 4, 7
 SMALL = {"hidden": (UNITS,), "batch": BATCH}
@@ -136,6 +136,30 @@ def test_the_noise_of_training_is_normal_and_fresh():
     assert stats.kstest(drawn.ravel() / scale, stats.norm.cdf).pvalue > FALSE_ALARM / 2
     correlation = np.corrcoef(drawn.T)[0, 1]
     assert 2 * stats.norm.sf(abs(np.arctanh(correlation)) * np.sqrt(count - 3)) > FALSE_ALARM / 2
+
+
+@pytest.mark.parametrize("noise_per", ["step", "round"])
+def test_noise_that_is_kept_for_a_round_makes_training_a_refit(noise_per):
+    """The law of the weights w of scores wᵀx that descent by rate r settles on, where ΣXXᵀ/B = I (alarm 1e-6).
+
+    With Z drawn once it is that of a refit to Y + Z, N(ŵ, (a²/B) I); with Z fresh in every step w − ŵ shrinks by 1 − r
+    and gets r times such a draw in each, which leaves r/(2 − r) of the variance.
+    """
+    rate, scale, batch = 0.5, 0.7, 8
+    angles = 2 * np.pi * np.arange(batch) / batch
+    rows, rewards = np.sqrt(2) * np.c_[np.cos(angles), np.sin(angles)], np.arange(batch) % 3.0
+    settings = {"network": one_weight(), "optimizer": optax.sgd(rate), "batch": batch, "family": "gaussian"}
+    policy = explorax.make("deep_fpl", scale=scale, noise_per=noise_per, steps=40, **settings)
+
+    def trained(key):
+        def learn(state, example):
+            return policy.update(state, 0, *example), None
+
+        return jax.lax.scan(learn, policy.init(2, key), (jnp.asarray(rows), jnp.asarray(rewards)))[0].params["w"]
+
+    weights = np.asarray(jax.jit(jax.vmap(trained))(jax.random.split(jax.random.key(0), 3000)))
+    share = {"step": rate / (2 - rate), "round": 1.0}[noise_per]
+    assert_standard_normal((weights - rows.T @ rewards / batch) / (scale * np.sqrt(share / batch)))
 
 
 def test_mini_batches():
@@ -387,6 +411,7 @@ def test_they_learn(name):
         ("rep_glm_fpl", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0"),
         ("rep_glm_fpl", {"scale": 0.0}, errors.InvalidArgument, "scale=0.0"),
         ("rep_glm_fpl", {"network": one_weight()}, errors.InvalidArgument, "network has no `embed`"),
+        ("deep_fpl", {"noise_per": "epoch"}, errors.UnknownName, "unknown noise_per 'epoch'"),
         ("neural_linear", {"refresh": 0}, errors.InvalidArgument, "refresh=0"),
         ("neural_linear", {"ridge": -1}, errors.InvalidArgument, "ridge=-1"),
     ],

@@ -186,6 +186,13 @@ def test_without_noise_and_penalty_it_is_deep_fl_with_uniform_replay():
     )
 
 
+def test_without_penalty_it_is_deep_fpl_with_noise_that_is_kept_for_a_round():
+    settings = {"replay": "uniform", "capacity": 8, "steps": 3, "scale": 0.7}
+    plain = learned(explorax.make("deep_fpl", **SMALL, **settings, noise_per="round"))
+    found = learned(build("neural_pr", ridge=1e-300, **settings))
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-12), found.params, plain.params)
+
+
 def test_a_large_penalty_keeps_the_first_weights():
     free, tied = (learned(build("neural_pr", ridge=ridge, capacity=8)) for ridge in (1e-3, 1e3))
     moved = [np.linalg.norm(flat(state.params) - flat(state.optimizer.start)) for state in (free, tied)]

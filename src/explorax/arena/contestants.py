@@ -12,10 +12,10 @@ data.  There GLM policies keep a summary of constant size, and those that cannot
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from explorax.arena.problems import LABELLED, LOGISTIC, Problem
+from explorax.arena.problems import LABELLED, Problem
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Curve, Panel, Study, curve
-from explorax.registry import Entry, make, policies, setting_names
+from explorax.registry import Entry, make, plays, policies, setting_names
 
 CHECKPOINTS = 50
 # Of the fits, in scores; exact enough for a decision.
@@ -48,25 +48,23 @@ class Absence(NamedTuple):
 def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Absence:
     """The policy on the problem, or why it is not there."""
     names = setting_names(entry.builder())
-    linear = entry.families == ("gaussian",)
     if "hidden" in names and problem.group != LABELLED:
         return Absence(entry.name, entry.title, "networks play labelled data only")
-    if problem.family not in entry.families and not (linear and problem.group in (LOGISTIC, LABELLED)):
-        return Absence(entry.name, entry.title, f"has no model for {problem.family} rewards")
     if problem.group == LABELLED and "capacity" in names and not {"memory", "hidden"} & set(names):
         return Absence(entry.name, entry.title, "keeps every reward, which takes too long with so many features")
     wanted: dict[str, Any] = {"tolerance": TOLERANCE, "capacity": rounds, "horizon": rounds}
-    if not linear:
-        wanted["family"] = problem.family
+    wanted |= entry.for_family(problem.family)
     if problem.norm is not None:
         wanted["norm_bound"] = problem.norm
     if problem.group == LABELLED and "hidden" not in names:
         wanted["memory"] = "constant"
     settings = {name: value for name, value in wanted.items() if name in names}
     try:
-        make(entry.name, **settings)
+        policy = make(entry.name, **settings)
     except InvalidArgument as error:
         return Absence(entry.name, entry.title, str(error))
+    if not plays(policy, problem.family):
+        return Absence(entry.name, entry.title, f"has no model for {problem.family} rewards")
     misspecified = problem.family not in entry.families
     return Contestant(entry.name, entry.title, settings, entry.knob, entry.grid, misspecified)
 

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from explorax.environments import family_of
 from explorax.errors import UnknownName
 
 LOGISTIC, COUNTS, LABELLED = "logistic bandits", "counts", "labelled data"
@@ -23,9 +24,13 @@ class Problem:
     about: str
     environment: str
     settings: dict[str, Any] = field(default_factory=dict)  # of the environment
-    family: str = "bernoulli"  # of the rewards
     rounds: int = 2_000
     norm: float | None = None  # of θ*, where there is one
+
+    @property
+    def family(self) -> str:
+        """Of the rewards."""
+        return family_of(self.environment)
 
 
 def _logistic(name: str, deviation: int, features: int) -> Problem:
@@ -80,7 +85,6 @@ PROBLEMS = (
         "100 fixed arms on [−1, 1]^5, counts whose log means have standard deviation 1",
         "poisson",
         {"features": 5},
-        family="poisson",
         norm=math.sqrt(3),
     ),
     *(

@@ -158,7 +158,8 @@ on a random environment.  The settings are a TOML file.
       policy             a name from `explorax policies`
       design             "informal" (the default) or "theory"
       label              what the curve is called; from policy and design if absent
-      settings           arguments of the policy, as for explorax.make
+      settings           arguments of the policy, as for explorax.make; its family of
+                         rewards is that of the environment
   name                   of the study; its results go to results/NAME
   measure                "regret" (the default) or "reward", its average per round
   instances              how many random problems each curve plays (100)
@@ -171,7 +172,8 @@ on a random environment.  The settings are a TOML file.
                          scaled), arms_change, fixed_arms, theta; of
                          "classification": data ("digits", "mnist", "fashion" or
                          the path of a CSV or Parquet file), label (its column),
-                         arms (10), high, low, target
+                         arms (10), high, low, target, intercept (whether examples
+                         get a feature that is 1: where numbers need it if absent)
 
 `explorax run --example` prints a complete file to start from.
 """

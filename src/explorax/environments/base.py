@@ -36,3 +36,4 @@ class Environment(NamedTuple):
     offer: Callable[..., Offer]
     reward: Callable[..., Array]
     axes: Any = 0  # of an instance, as `jax.vmap` takes them: None for what all instances share
+    family: str | None = None  # of the rewards, which policies must model; None where it does not say: all may play

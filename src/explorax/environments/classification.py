@@ -8,6 +8,12 @@ An instance is a target label, which the policy is not told.  Labels take turns:
 
     K   `arms`   10 in the paper;    `high`, `low`   0.75 and 0.25;    `target`   a label for all instances
 
+**Intercept.**  The means of a GLM are μ(xᵀθ).  Where no weights give all examples the same score, as where all columns
+are standardized numbers, it cannot even say that a mean of ½ is wrong on average.  Examples then get one more feature,
+the last, that is 1 (`intercept`); they get none where a constant score is among those of their features already, as in
+tables with a column of text, whose zeros and ones add up to 1.  Images stay as they are: the paper's experiments have
+no such feature, and networks have biases.
+
 The data is on the device once, whatever the number of instances; rounds pick examples by index.  With p the share of
 the target label, the best possible reward per round is high − (high − low) (1 − p)^K: 0.576 for ten equal labels.
 
@@ -41,6 +47,8 @@ class Instance(NamedTuple):
     scale: Array  # () shared: what features are to be multiplied by
 
 
+ROWS = 4096  # looked at together
+NEGLIGIBLE = 1e-10  # share of a column that others do not explain
 AXES = Instance._make((0, 0, None, None, None))  # what `vmap` should make of each
 
 
@@ -52,10 +60,12 @@ def classification(
     high: float = 0.75,
     low: float = 0.25,
     target: Any = None,
+    intercept: bool | None = None,
 ) -> Environment:
     """Build the environment of a data set: its name, a file, a pair (features, labels), or a `datasets.Dataset`.
 
     `label` is the column of a file that holds the labels; `target` is the label that pays, all in turn unless given.
+    `intercept` says whether examples get one more feature that is 1; unless given, where numbers need it (see above).
     """
     check_whole("arms", arms, 1)
     for name, value in (("high", high), ("low", low)):
@@ -63,8 +73,13 @@ def classification(
             raise InvalidArgument(f"{name}={value!r} must lie between 0 and 1: it is a chance of a reward")
     if not low < high:
         raise InvalidArgument(f"low={low!r} must be less than high={high!r}: examples of the target label pay more")
+    if not (intercept is None or isinstance(intercept, bool)):
+        raise InvalidArgument(
+            f"intercept must be True, False or None, got {intercept!r}. Leave it out to let data decide."
+        )
     dataset = datasets.load(data, label=label)
     check_size(arms, dataset.features.shape[1])
+    added = lacks_constant(dataset) if intercept is None else intercept
     if target is not None and str(target) not in dataset.classes:
         raise UnknownName(f"target in the data set {dataset.name!r}", str(target), dataset.classes)
     first = 0 if target is None else dataset.classes.index(str(target))
@@ -79,13 +94,13 @@ def classification(
                 shared.extend(map(jnp.asarray, (dataset.features, dataset.labels, np.float32(dataset.scale))))
         return Instance(first + jnp.asarray(number, jnp.int32) % period, scores, *shared)
 
-    size = dataset.features.shape[1]
-    return Environment("classification", size, True, draw, examples(arms), reward_of(families.bernoulli), AXES)
+    size, family = dataset.features.shape[1] + added, families.bernoulli
+    return Environment("classification", size, True, draw, examples(arms, added), reward_of(family), AXES, family.name)
 
 
 @cache
-def examples(count: int) -> Any:
-    """`offer` of so many examples; the same function for all data sets."""
+def examples(count: int, intercept: bool) -> Any:
+    """`offer` of so many examples, with one more feature that is 1 or without; the same function for all data sets."""
 
     def offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
         check_count("t", t, "the count of rounds before this one")
@@ -93,9 +108,30 @@ def examples(count: int) -> Any:
         pays = instance.labels[drawn] == instance.target
         scores = jnp.where(pays, instance.scores[1], instance.scores[0])
         arms = instance.features[drawn].astype(instance.scale.dtype) * instance.scale
+        if intercept:
+            arms = jnp.concatenate([arms, jnp.ones_like(arms[:, :1])], axis=1)
         return Offer(arms, families.bernoulli.mean(scores), scores)
 
     return offer
+
+
+def lacks_constant(dataset: datasets.Dataset) -> bool:
+    """Whether these are numbers, not images, and no weights give all examples the same score other than 0."""
+    if dataset.features.dtype != np.float32:
+        return False
+    size, count = dataset.features.shape[1], dataset.features.shape[0]
+    moments = np.zeros((size + 1, size + 1))  # of features and of 1
+    for start in range(0, count, ROWS):
+        rows = dataset.features[start : start + ROWS].astype(float)
+        rows = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
+        moments += rows.T @ rows
+    lengths = np.sqrt(np.diagonal(moments))
+    unit = np.where(lengths > 0, lengths, 1)
+    values, vectors = np.linalg.eigh((moments / np.outer(unit, unit))[:size, :size])
+    # The share of the constant that lies in the span of the columns.
+    known = values > NEGLIGIBLE * size
+    shares = (moments[:size, size] / unit[:size] / unit[size]) @ vectors[:, known] / np.sqrt(values[known])
+    return bool(1 - np.sum(shares**2) > NEGLIGIBLE**0.5)
 
 
 def optimum(dataset: datasets.Dataset, arms: int = 10, high: float = 0.75, low: float = 0.25) -> float:

@@ -121,7 +121,7 @@ def environment(
         return draw_instance(key, std, given_arms, given_theta, best_score, family, shape, dtype, arms_change)
 
     offer = changing_arms(family, Shape(count, size, nonzero or size, size), dtype) if arms_change else fixed_offer
-    return Environment(name, size, arms_change, draw, offer, reward_of(family, noise_std))
+    return Environment(name, size, arms_change, draw, offer, reward_of(family, noise_std), family=family.name)
 
 
 @partial(jax.jit, static_argnames=("family", "shape", "dtype", "arms_change"))

@@ -110,6 +110,7 @@ def optima(study: Study) -> dict[str, float]:
     found = {}
     for panel in study.panels:
         settings = study.environment_arguments(panel)
+        settings.pop("intercept", None)  # which changes no reward
         if settings.keys() <= {"data", "arms", "label"}:
             with contextlib.suppress(ExploraxError, OSError, ImportError):
                 found[panel.label] = optimum(**settings)

@@ -27,6 +27,9 @@ each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
     ]
 
 Without either there is one panel, for an environment that needs no more settings.
+
+Curves whose policies take a `family` get that of the environment's rewards; it need not be set, and no other may be.
+Policies that do not model these rewards are refused, but for linear ones on rewards of 0 and 1 (`registry`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +42,7 @@ from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments import Environment
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
-from explorax.registry import entry_of, make, policies, setting_names
+from explorax.registry import check_family, entry_of, make, policies, setting_names
 from explorax.summarize import MEASURES, Summary
 
 SPACINGS = ("even", "log")
@@ -80,6 +83,7 @@ class Study:
     checkpoints: int | tuple[int, ...] | None = None  # None becomes 100, or every round of a shorter run
     spacing: str = "even"
     environment_settings: dict[str, Any] = field(default_factory=dict)
+    family: str = field(init=False)  # of the environment's rewards: not chosen, but recorded
 
     def __post_init__(self) -> None:
         check_whole("rounds", self.rounds, 1, MOST_ROUNDS)
@@ -91,6 +95,7 @@ class Study:
         for name, known in (("spacing", SPACINGS), ("measure", MEASURES)):
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
+        object.__setattr__(self, "family", environments.family_of(self.environment))
         self._check_checkpoints()
         check_labels("panels", self.panels)
         check_labels("curves", self.curves)
@@ -156,12 +161,15 @@ class Study:
         return environments.make(self.environment, **self.environment_arguments(panel), **more)
 
     def arguments(self, curve: Curve, panel: Panel) -> dict[str, Any]:
-        """What `explorax.make` needs: settings of curve and panel, the design and, for the theory's, the horizon."""
+        """What `explorax.make` needs: settings of curve and panel, the family of the rewards, the design and, for the
+        theory's, the horizon.
+        """
         found: dict[str, Any] = {"design": curve.design} if curve.design else {}
         if curve.design == "theory":
             found["horizon"] = self.rounds
         found |= curve.settings
-        known = setting_names(entry_of(curve.policy).builder())
+        entry = entry_of(curve.policy)
+        known = setting_names(entry.builder())
         for name, value in panel.curve_settings.items():
             if name in found:
                 raise InvalidArgument(
@@ -169,11 +177,13 @@ class Study:
                 )
             if name in known:
                 found[name] = value
-        return found
+        return entry.for_family(self.family) | found
 
     def make(self, curve: Curve, panel: Panel, **more: object) -> Policy:
         """The policy of a curve in a panel, with more settings if need be."""
-        return make(curve.policy, **self.arguments(curve, panel), **more)
+        policy = make(curve.policy, **self.arguments(curve, panel), **more)
+        check_family(policy, self.family, f"curve {curve.label!r}")
+        return policy
 
     def settings(self) -> dict[str, Any]:
         """The study as plain data, for TOML or JSON; `from_settings` is the way back."""
@@ -222,7 +232,8 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
     known = {one.name: one for one in fields(Study)}
     check_names("setting of a study", settings, [*known, "dims"])
     for name, one in known.items():
-        if name not in (*settings, "panels") and one.default is MISSING and one.default_factory is MISSING:
+        needed = one.init and one.default is MISSING and one.default_factory is MISSING
+        if needed and name not in (*settings, "panels"):
             raise InvalidArgument(f"the study lacks {name!r}: give it in the settings")
     given = dict(settings)
     for name in {"dims", "panels", "curves"} & given.keys():
@@ -245,7 +256,14 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
     given["curves"] = tuple(_curve_from(one) for one in given["curves"])
     if isinstance(given.get("checkpoints"), list):
         given["checkpoints"] = tuple(given["checkpoints"])
-    return Study(**given)
+    family = given.pop("family", None)  # as `settings` has it
+    found = Study(**given)
+    if family not in (None, found.family):
+        raise InvalidArgument(
+            f"family must be {found.family!r}, that of the rewards of the environment {found.environment!r}, "
+            f"got {family!r}. Leave it out, or choose another environment."
+        )
+    return found
 
 
 def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:

@@ -53,6 +53,7 @@ class Policy(NamedTuple):
     act: Callable[..., Action]
     update: Callable[..., State]
     check: Callable[[ArrayLike], None] | None = None  # raises unless all of these rewards are possible
+    families: tuple[str, ...] | None = None  # of rewards it may be played on; the first is the one it models
     probabilities: Callable[..., Array] | None = None  # (state, arms, t, offered) -> (K,) P(arm) by a formula
     extend: Callable[[State, Array], State] | None = None  # the same past with further fixed arms, rows after the old
     redraw: Callable[[Array, State], State] | None = None  # (key, state): with other noise in the last training
@@ -68,11 +69,12 @@ class Expected(NamedTuple):
 
 
 class Program(NamedTuple):
-    """`act` and `update`, which is all of a policy that gets compiled, and the check of rewards."""
+    """`act` and `update`, which is all of a policy that gets compiled; the check of rewards, and their families."""
 
     act: Callable[..., Action]
     update: Callable[..., State]
     check: Callable[[ArrayLike], None]
+    families: tuple[str, ...] | None
 
 
 def checked(
@@ -82,13 +84,15 @@ def checked(
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
     check: Callable[[ArrayLike], None],
+    families: tuple[str, ...] | None,
 ) -> Policy:
     """Wrap bare functions into a `Policy`: compiled, and with every argument checked first.
 
     Shapes are checked always.  Values (NaN, range, capacity) are checked when they are there to be looked at, which
     they are in a plain call and are not inside a caller's own `jit`, `vmap` or `scan`.
     """
-    return Policy(checked_init(init), *compiled(act=act, update=update, expected=expected, check=check))
+    program = compiled(act=act, update=update, expected=expected, check=check, families=families)
+    return Policy(checked_init(init), *program)
 
 
 def checked_init(init: Callable[[Array | int, Array], State]) -> Callable[..., State]:
@@ -117,9 +121,10 @@ def compiled(
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
     check: Callable[[ArrayLike], None],
+    families: tuple[str, ...] | None,
     check_pulled: Callable[[State, ArrayLike, ArrayLike], None] = lambda state, arm, x: None,
 ) -> Program:
-    """`act` and `update` compiled, and with every argument checked first."""
+    """`act` and `update` compiled, and with every argument checked first; `families` are those of `Policy`."""
 
     @jax.jit
     @jax.default_matmul_precision("highest")
@@ -150,7 +155,7 @@ def compiled(
             raise InvalidReward(f"reward {reward} is too large for {x.dtype}: rescale it, or give the arms as float64")
         return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
 
-    return Program(checked_act, checked_update, check)
+    return Program(checked_act, checked_update, check, families)
 
 
 def size_and_dtype(arms: Array | int, dtype: jnp.dtype | None = None) -> tuple[int, jnp.dtype]:

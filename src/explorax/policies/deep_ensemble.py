@@ -3,9 +3,10 @@
     network m learns from rewards Y_l + Z_{m,l},    Z_{m,l} ~ N(0, a²) drawn once, when reward l comes
     m uniform in every round,    pull argmax_i η_m(x_i)
 
-DeepFPL draws the noise of an example anew whenever it is trained on, and has one network, which wanders.  Here an
-example keeps its noise: each network settles on an answer of its own, and they come to agree where there are many
-examples.  Networks differ from the start by their first weights, which take the place of draws from a prior.
+DeepFPL draws the noise of an example anew in every training step, or in every round, and has one network, which
+wanders.  Here an example keeps its noise for good: each network settles on an answer of its own, and they come to agree
+where there are many examples.  Networks differ from the start by their first weights, which take the place of draws
+from a prior.
 
 Examples are kept once for all networks and their perturbed rewards for each, and all make the training steps of
 `deep_model.py` after every reward; with uniform replay each on mini-batches of its own.
@@ -86,7 +87,7 @@ def program(trainer: Trainer) -> Program:
     def expected(state: DeepEnsembleState) -> Expected:
         return expected_arrays(state.members)
 
-    return compiled(act=act, update=update, expected=expected, check=trainer.check)
+    return compiled(act=act, update=update, expected=expected, check=trainer.check, families=(trainer.family.name,))
 
 
 @cache

@@ -4,8 +4,9 @@ With η(x) the network's score of x, a step of the optimizer is made on a mini-b
 
     (1/B) Σ_l [b(η(X_l)) − (Y_l + Z_l) η(X_l)],    Z_l ~ N(0, a²) fresh in every step
 
-(b the cumulant of the family: softplus for rewards in [0, 1]).  The mini-batch is the most `recent` B examples, as in
-the paper, or B draws from all that are kept (`uniform`).  Fewer examples than B make a smaller batch.
+(b the cumulant of the family: softplus for rewards in [0, 1]; `RoundTrainer` draws Z_l once for all steps that a reward
+brings).  The mini-batch is the most `recent` B examples, as in the paper, or B draws from all that are kept
+(`uniform`).  Fewer examples than B make a smaller batch.
 
 The noise of training is drawn in `update`, which has no key: it comes from the key that `init` was given, and from the
 number of rewards so far.  Given its state, a decision is therefore not random.
@@ -165,6 +166,32 @@ class Trainer:
             families.check_rewards(self.family, rewards)
 
 
+class RoundTrainer(Trainer):
+    """Training with noise that an example keeps for all of a round's steps."""
+
+    def step(self, state: DeepState, key: Array) -> DeepState:
+        """One training step on a mini-batch, with the noise that its examples have in this round."""
+        history, (_, choice) = state.history, jax.random.split(key)
+        numbered = history._replace(sums=jnp.arange(history.capacity))
+        rows, places, weights = super().mini_batch(numbered, choice)
+        keys = jax.vmap(jax.random.fold_in, (None, 0))(self.noise_key(state), places)
+        noise = jax.vmap(lambda key: jax.random.normal(key, (), state.scale.dtype))(keys)
+        rewards = history.sums[places] + state.scale * noise
+        perturbed = state._replace(
+            history=Rows(rows, weights, rewards, history.seen, history.forgets), scale=jnp.zeros_like(state.scale)
+        )
+        return super().step(perturbed, key)._replace(history=history, scale=state.scale)
+
+    def noise_key(self, state: DeepState) -> Array:
+        """What the noise of a round is drawn from, example by example."""
+        of_round = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.history.seen)
+        return jax.random.fold_in(of_round, self.steps + 1)  # the steps have taken those of smaller numbers
+
+    def mini_batch(self, history: Rows, key: Array) -> tuple[Array, Array, Array]:
+        """All of what is given: the mini-batch is made by then."""
+        return history.features, history.sums, history.counts
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeepModel:
     """The settings, checked."""
@@ -202,10 +229,10 @@ class DeepModel:
             if not all(callable(getattr(self.optimizer, name, None)) for name in ("init", "update")):
                 raise InvalidArgument(f"optimizer={self.optimizer!r} is none of optax's: give optax.sgd(0.1), say")
 
-    def trainer(self) -> Trainer:
-        """What programs are compiled for; equal for equal settings."""
+    def trainer(self, kind: type[Trainer] = Trainer) -> Trainer:
+        """What programs are compiled for; equal for equal settings and kinds."""
         family = families.get(self.family)
-        return Trainer(
+        return kind(
             mlp(self.hidden, self.activation) if self.network is None else self.network,
             adam(self.learning_rate or 0.001) if self.optimizer is None else self.optimizer,
             family_loss(family) if self.loss is None else self.loss,

@@ -120,7 +120,14 @@ def program(learner: Learner) -> Program:
     def check_pulled(state: EnsembleState, arm: ArrayLike, x: ArrayLike) -> None:
         learner.check_pulled(state.glm, arm, x)
 
-    return compiled(act=act, update=update, expected=expected, check=learner.check, check_pulled=check_pulled)
+    return compiled(
+        act=act,
+        update=update,
+        expected=expected,
+        check=learner.check,
+        families=(learner.family.name,),
+        check_pulled=check_pulled,
+    )
 
 
 @cache

@@ -86,6 +86,7 @@ def program(rule: Rule, learner: Learner) -> Program:
         update=learner.update,
         expected=expected_arrays,
         check=learner.check,
+        families=(learner.family.name,),
         check_pulled=learner.check_pulled,
     )
 

@@ -150,7 +150,7 @@ def program(family: Family) -> Program:
         if is_known(rewards):
             families.check_rewards(family, rewards)
 
-    return compiled(act=act, update=update, expected=expected_arrays, check=check)
+    return compiled(act=act, update=update, expected=expected_arrays, check=check, families=(family.name,))
 
 
 def step_in_ball(root: Array, theta: Array, slope: Array, radius: Array) -> Array:

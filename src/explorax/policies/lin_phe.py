@@ -24,6 +24,7 @@ from explorax.checks import is_number
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.linear_model import FAMILIES
 from explorax.policies.pseudo_rewards import perturbed_history
 
 
@@ -42,4 +43,4 @@ def lin_phe(
         raise InvalidArgument(
             f"reward_range={reward_range!r} must be two numbers, the smallest possible reward and the largest"
         )
-    return perturbed_history(model, scale, *reward_range)
+    return perturbed_history(model, scale, *reward_range)._replace(families=FAMILIES)

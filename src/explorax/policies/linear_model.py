@@ -6,8 +6,9 @@ With a discount γ both sums have weights γ^{t−l}, with a window only its rew
 is.  Russac et al. (NeurIPS 2019) have the same V and θ̂ for a discount, but a bonus in the norm of V⁻¹ṼV⁻¹, where Ṽ has
 weights γ^{2(t−l)}.  Here it is that of V⁻¹, as for rewards that count γ^{t−l} times; since Ṽ ⪯ V it is no smaller.
 
-The memory is of constant size whatever the arms do.  Rewards may be any finite numbers; where they are not linear in
-the features (logistic or count rewards) these policies are misspecified baselines.
+The memory is of constant size whatever the arms do.  Rewards may be any finite numbers; where their means are not
+linear in the features these policies are misspecified.  On rewards of 0 and 1 they are played all the same, as
+baselines (`FAMILIES`).
 """
 
 from collections.abc import Callable
@@ -25,6 +26,9 @@ from explorax.glm.history import Moments, check_forgetting
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
+
+# What least squares models, and what it is played on as a misspecified baseline.
+FAMILIES = ("gaussian", "bernoulli")
 
 
 class LinearSettings(TypedDict, total=False):
@@ -115,7 +119,12 @@ class LinearModel:
             return state._replace(history=state.history.record(arm, x, reward, discount))
 
         return checked(
-            init=self.init, act=full_act, update=update, expected=expected_arrays, check=check_finite_rewards
+            init=self.init,
+            act=full_act,
+            update=update,
+            expected=expected_arrays,
+            check=check_finite_rewards,
+            families=FAMILIES,
         )
 
 

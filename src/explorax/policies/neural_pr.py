@@ -5,9 +5,9 @@
     pull argmax_i f(x_i; θ)
 
 DeepFPL is its near relative, and differs in three things: there the noise of an example is drawn anew in every training
-*step*, here once for each *round* and held over that round's J steps; there are steps on the most recent examples, here
-on mini-batches from all that are kept; and here is a penalty that pulls the weights to the first ones, θ_0.  With a
-single step and λ → 0 this is DeepFPL with uniform replay (but for examples that are twice in a mini-batch).
+*step* unless noise_per="round", here once for each *round* and held over that round's J steps; there are steps on the
+most recent examples, here on mini-batches from all that are kept; and here is a penalty that pulls the weights to the
+first ones, θ_0.  With λ → 0 this is DeepFPL with noise_per="round" and uniform replay.
 
 The steps are those of `deep_model.py`, on the mean loss of a mini-batch plus (λ/2t) ‖θ − θ_0‖² for t examples kept,
 from the weights of the last round.  In the paper, as far as we know, each round descends by the gradient of the whole
@@ -24,7 +24,7 @@ from the last weights, for 100 steps with one draw of the noise.
 Reference: Jia, Zhang, Zhou, Gu & Wang, Learning Neural Contextual Bandits through Perturbed Rewards, ICLR 2022.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, Unpack
 
@@ -34,11 +34,10 @@ from jax import Array
 
 from explorax.checks import check_positive, is_number
 from explorax.errors import InvalidArgument
-from explorax.glm.history import Rows
 from explorax.networks import Params
 from explorax.policies.base import Policy, checked_init
 from explorax.policies.deep_fpl import program
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, RoundTrainer
 
 
 class Tied(NamedTuple):
@@ -73,33 +72,13 @@ def tied(optimizer: Any) -> Optimizer:
     return Optimizer(init, update)
 
 
-@dataclass(frozen=True)
-class RoundTrainer(Trainer):
-    """Training with noise that an example keeps for all of a round's steps."""
+class TiedTrainer(RoundTrainer):
+    """The same training where the optimizer is `tied`, and has to know how many examples there are."""
 
     def step(self, state: DeepState, key: Array) -> DeepState:
         """One training step on a mini-batch, with the noise that its examples have in this round."""
-        history, (_, choice) = state.history, jax.random.split(key)
-        numbered = history._replace(sums=jnp.arange(history.capacity))
-        rows, places, weights = super().mini_batch(numbered, choice)
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(self.noise_key(state), places)
-        noise = jax.vmap(lambda key: jax.random.normal(key, (), state.scale.dtype))(keys)
-        rewards = history.sums[places] + state.scale * noise
-        perturbed = state._replace(
-            history=Rows(rows, weights, rewards, history.seen, history.forgets),
-            optimizer=state.optimizer._replace(examples=jnp.minimum(history.seen, history.capacity)),
-            scale=jnp.zeros_like(state.scale),
-        )
-        return super().step(perturbed, key)._replace(history=history, scale=state.scale)
-
-    def noise_key(self, state: DeepState) -> Array:
-        """What the noise of a round is drawn from, example by example."""
-        of_round = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.history.seen)
-        return jax.random.fold_in(of_round, self.steps + 1)  # the steps have taken those of smaller numbers
-
-    def mini_batch(self, history: Rows, key: Array) -> tuple[Array, Array, Array]:
-        """All of what is given: the mini-batch is made by then."""
-        return history.features, history.sums, history.counts
+        examples = jnp.minimum(state.history.seen, state.history.capacity)
+        return super().step(state._replace(optimizer=state.optimizer._replace(examples=examples)), key)
 
 
 def neural_pr(
@@ -113,9 +92,8 @@ def neural_pr(
     check_positive("ridge", ridge)
     defaults: DeepSettings = {"replay": "uniform", "steps": 10}
     model = DeepModel(**(defaults | settings))
-    plain = model.trainer()
-    parts = {field.name: getattr(plain, field.name) for field in fields(plain)}
-    trainer = RoundTrainer(**(parts | {"optimizer": tied(plain.optimizer)}))
+    plain = model.trainer(TiedTrainer)
+    trainer = replace(plain, optimizer=tied(plain.optimizer))
 
     def init(arms: Array | int, key: Array) -> DeepState:
         state = trainer.init(arms, key, model.kept, scale, redraws)

@@ -94,4 +94,4 @@ def program(rule: Rule, trainer: Trainer) -> Program:
     def expected(state: NeuralWidthState) -> Expected:
         return expected_by_network(state.network)
 
-    return compiled(act=act, update=update, expected=expected, check=trainer.check)
+    return compiled(act=act, update=update, expected=expected, check=trainer.check, families=(trainer.family.name,))

@@ -8,11 +8,16 @@
     S   `norm_bound`   of ‖θ*‖; ‖x‖ ≤ 1 is assumed
     δ   `delta`        chance that the confidence may fail: 1 / `horizon` if that is given, else 0.05
 
-Where the constants come from: the paper's Theorem 3.2 for Bernoulli rewards, as its authors' code has it, derived
-again.  The slope of the negative log-likelihood is at most L on the ball, so its value at θ* exceeds that at θ̂ by no
-more than β² (from a uniform prior on the ball, and a uniform law on a small copy of it around θ̂).  It exceeds it by at
-least ‖θ* − θ̂‖²_{H − λI} / (2 + 2S), by self-concordance, because scores differ by at most 2S and no direction into the
-ball goes down from θ̂.  And λ‖θ* − θ̂‖² ≤ 4S²λ = 2(1 + S).
+Where the constants come from: the paper's Theorem 3.2 for Bernoulli rewards, derived again.  The slope of the negative
+log-likelihood is at most L on the ball, so its value at θ* exceeds that at θ̂ by no more than β² (from a uniform prior
+on the ball, and a uniform law on a small copy of it around θ̂).  It exceeds it by at least
+‖θ* − θ̂‖²_{H − λI} / (2 + 2S), by self-concordance, because scores differ by at most 2S and no direction into the ball
+goes down from θ̂.  And λ‖θ* − θ̂‖² ≤ 4S²λ = 2(1 + S).
+
+**Which λ.**  Every λ with 4S²λ ≤ 2(1 + S) keeps the confidence at this width, and the larger it is the smaller are the
+bonuses; ours is the largest.  It is not the only one in use: 1/(8S²(1 + S)) is reported of the authors' code, a factor
+of 4(1 + S)² less, with larger bonuses for arms that have been seen little.  (A version of that code which we could read
+has ours.)
 
 Rewards are kept exactly, and θ̂ is found to the tolerance (`glm.ball`).  The paper forces no exploration; here, as in
 the other GLM policies, the arms of a basis come first unless explore="none".

@@ -153,4 +153,4 @@ def program(parts: Parts) -> Program:
     def expected(state: RepresentationState) -> Expected:
         return expected_by_network(state.network)
 
-    return compiled(act=act, update=update, expected=expected, check=trainer.check)
+    return compiled(act=act, update=update, expected=expected, check=trainer.check, families=(trainer.family.name,))

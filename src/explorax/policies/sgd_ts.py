@@ -128,7 +128,7 @@ def program(family: Family) -> Program:
         if is_known(rewards):
             families.check_rewards(family, rewards)
 
-    return compiled(act=act, update=update, expected=expected_arrays, check=check)
+    return compiled(act=act, update=update, expected=expected_arrays, check=check, families=(family.name,))
 
 
 def learn(family: Family, state: SgdState, due: Array) -> Path:

@@ -36,7 +36,9 @@ def uniform() -> Policy:
     def expected(state: UniformState) -> Expected:
         return Expected(None, None, None)
 
-    policy = checked(init=init, act=act, update=update, expected=expected, check=check_finite_rewards)
+    policy = checked(
+        init=init, act=act, update=update, expected=expected, check=check_finite_rewards, families=None
+    )  # it plays anything
     return policy._replace(probabilities=equal_chances)
 
 
