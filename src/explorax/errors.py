@@ -12,6 +12,7 @@
     │   └── TheoryNotApplicable    a theorem's precondition does not hold
     ├── NoMaximumLikelihood        without a ridge the estimate does not exist
     ├── HistoryFull                a fixed-capacity history has no room for another reward
+    ├── NotFinite                  a state would hold, or holds, NaN or infinity
     └── RunFailed                  a run stopped before its end; what it had finished is kept
 
 A message names the argument, shows the value and says what to do.  Errors are raised before anything changes.
@@ -79,6 +80,10 @@ class NoMaximumLikelihood(ExploraxError):
 
 class HistoryFull(ExploraxError):
     """A fixed-capacity history has no room for another reward."""
+
+
+class NotFinite(ExploraxError):
+    """A state would hold, or holds, NaN or infinity."""
 
 
 class TheoryNotApplicable(InvalidArgument):

@@ -18,7 +18,6 @@ import json
 import os
 import platform
 import sys
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +27,7 @@ import numpy as np
 
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.extras import optional
+from explorax.files import temporary
 
 COLUMNS = {
     "curve": "string",  # label; unique within a run together with panel
@@ -375,15 +375,12 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
+    with temporary(path) as beside:
+        with open(beside, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        os.replace(beside, path)
     if os.name == "posix":  # the new name has to reach the disk, too
         folder = os.open(path.parent, os.O_RDONLY)
         os.fsync(folder)

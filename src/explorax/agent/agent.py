@@ -18,9 +18,13 @@ Four kinds of arms, by how the agent is made:
 Decision t is a function of the seed, of t and of the state: `choose` and `learn` again in the same order make the same
 decisions, which are those of `simulate` with one instance and the same seed.
 
+**Ids.**  A new agent's decisions have the ids 0, 1, 2, …  One that is loaded goes on with the same decisions under ids
+of a new range, drawn at random (`ids.py`): whatever the saved one decided after it was saved, no id is given out twice.
+A reward for a decision that the snapshot does not know is refused.
+
 **Threads.**  Any number of threads may call any method.  Choosing reads a state that is never changed, only replaced,
 so choosers do not wait for the learner nor for each other; learning, saving and changing arms go one at a time.  A
-snapshot has every decision that was returned before.
+snapshot has every decision that was returned before `save` was called.
 
 **Precision.**  float64 unless `dtype="float32"`, whatever JAX's own default.
 """
@@ -112,15 +116,13 @@ class Agent:
         self._known = propensity.Knowledge.of(policy, draws, stderr)
         self._rule = deciding.Rule.of(policy, self._known.repetitions)
         self._lock, self._learning = threading.Lock(), threading.Lock()
-        self._count = 0
         with self._precision():
             self.points = Points.of(arms, policy, self._rule, dtype) if isinstance(arms, ArmSet) else None
             given = None if self.points else arms
             self.kind, own = kind_of_arms(given, self.points.features if self.points else features, encoder, dtype)
             keys = [jax.random.key_data(instance_keys(seed, range(1), use)[0]) for use in (POLICY, REPEAT)]
             self._keys = jnp.stack(keys)
-            start = own.matrix if isinstance(self.kind, Fixed) else self.kind.features
-            state = policy.init(start, instance_keys(seed, range(1), INIT)[0])
+            state = self._nothing_seen(policy, own)
             self._now, self._room = Now.of(state, own), learning.room(state)
         self._pending = Pending(self.kind.features, dtype, max_pending)
 
@@ -133,14 +135,19 @@ class Agent:
 
     @property
     def decisions(self) -> int:
-        """How many have been made; also the id of the next one."""
-        return self._count
+        """How many have been made, those before this agent was saved and loaded included."""
+        return self._pending.ids.count
 
     @property
     def pending(self) -> list[int]:
         """The decisions that wait for their rewards, by id."""
         with self._lock:
             return list(self._pending.slots)
+
+    @property
+    def dropped(self) -> int:
+        """How many decisions were dropped because more than `max_pending` waited."""
+        return self._pending.dropped
 
     def is_pending(self, decision_id: int) -> bool:
         """Whether a decision waits for its reward."""
@@ -170,8 +177,8 @@ class Agent:
             chance, stderr = self._known.stated_one(count, exact)
         features = menu.rows[arm].copy()  # what was given may change hands
         with self._lock:
-            self._pending.add_one(t, arm, features)
-        return Decision(t, menu.names[arm], chance, stderr, arm, features, bool(forced), bool(converged))
+            decision_id = self._pending.made_one(t, arm, features)
+        return Decision(decision_id, menu.names[arm], chance, stderr, arm, features, bool(forced), bool(converged))
 
     def choose_many(self, given: Any, *, among: Among = None) -> Decisions:
         """Several decisions with the same state: for each table of arms or context, or so many where arms are fixed.
@@ -201,9 +208,8 @@ class Agent:
         index, forced, converged, count = whole[: menus.number].T
         chance, stderr = self._known.stated(count, exact[: menus.number])
         names, features = menus.pick(index)
-        ids = range(first, first + menus.number)
         with self._lock:
-            self._pending.add(ids, index, features)
+            ids = self._pending.made(first, index, features)
         return Decisions(ids, names, chance, stderr, index, features, forced.astype(bool), converged.astype(bool))
 
     def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
@@ -217,7 +223,7 @@ class Agent:
         draws = max(known.repetitions, 1)  # one draw tells all where decisions are not random
         with self._precision():
             repeat = deciding.repeated(deciding.Rule.of(self.policy, draws), now.packing)
-            found = np.asarray(repeat(self._keys, now.packed, menu.arms, self._count, menu.offered), float)
+            found = np.asarray(repeat(self._keys, now.packed, menu.arms, self.decisions, menu.offered), float)
         places = list(range(len(menu.names))) if menu.offered is None else np.flatnonzero(menu.offered).tolist()
         chances = found[places] / (1 if self.policy.probabilities else draws)
         stderrs = propensity.standard_error(chances, draws) if known.estimated else np.zeros_like(chances)
@@ -238,15 +244,19 @@ class Agent:
         with self._learning:
             now = self._now
             with self._lock:
-                pulled = self._pending.find(ids, self._count)
-            with self._precision():
-                learning.check_possible(self.policy, rewards, self.dtype)
-                if len(ids) > self._room:
-                    learning.check_room_for(self.state, len(ids))
-                packed = learning.learn(self.policy.update, now.packing, now.packed, pulled, rewards)
-            with self._lock:
-                self._now, self._room = now._replace(packed=packed), self._room - len(ids)
-                self._pending.remove(ids)
+                pulled = self._pending.hold(ids)  # none of them is dropped meanwhile
+            try:
+                with self._precision():
+                    learning.check_possible(self.policy, rewards, self.dtype)
+                    if len(ids) > self._room:
+                        learning.check_room_for(self.policy, self.state, len(ids))
+                    packed = learning.learn(self.policy.update, now.packing, now.packed, pulled, rewards)
+                with self._lock:
+                    self._now, self._room = now._replace(packed=packed), self._room - len(ids)
+                    self._pending.remove(ids)
+            finally:
+                with self._lock:
+                    self._pending.release()
 
     # Arms that come and go
 
@@ -272,72 +282,73 @@ class Agent:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a snapshot, atomically: a file that was there stays as it is until the new one is complete."""
         with self._learning, self._lock:
-            now, count, (waiting, pulled) = self._now, self._count, self._pending.arrays()
+            now, ledger = self._now, self._pending.ledger()
         with self._precision():
-            described, arrays = snapshot.flatten(now.packing.unpack(now.packed))
-        saving.save(
-            saving.Saved(
-                policy=self.policy,
-                seed=self.seed,
-                dtype=self.dtype,
-                draws=self._known.draws,
-                max_pending=self._pending.limit,
-                features=self.kind.features,
-                kind=self.kind.name if self.points is None else "set",
-                set=None if self.points is None else self.points.set,
-                encoder=self.kind.encoder,
-                arms=now.arms if now.arms.names else None,
-                decisions=count,
-                dropped=self._pending.dropped,
-                waiting=waiting,
-                pulled=pulled,
-                described=described,
-                arrays=arrays,
-            ),
-            path,
-        )
+            saved = saving.Saved.of(self, now.arms, now.packing.unpack(now.packed), ledger)
+        saving.save(saved, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> "Agent":
-        """The agent of a snapshot; it makes the decisions that the saved one would have made.
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        policy: Policy | None = None,
+        *,
+        draws: int | None = None,
+        stderr: float | None = None,
+        max_pending: int | None = None,
+        same_ids: bool = False,
+    ) -> "Agent":
+        """Load the agent of a snapshot; it makes the decisions that the saved one would have made.
 
-        `policy` is needed where its settings could not be saved: a network or an optimizer of your own.
+        Its decisions get ids that the saved agent has not given out, not even after it was saved (`ids.py`).
+
+        Args:
+            path: The file that `save` wrote.
+            policy: The policy to go on with, where its settings could not be saved (a network or an optimizer of your
+                own), or where they shall differ: another capacity or memory, for example.
+            draws: As in `Agent`, if it shall be another number.
+            stderr: As in `Agent`, in place of `draws`.
+            max_pending: As in `Agent`; if more decisions wait, the oldest are dropped.
+            same_ids: True to go on with the ids that the saved agent would have given out.  For services that repeat
+                from a log of their own whatever happened after the snapshot.
+
+        Returns:
+            The agent, with the decisions that wait for their rewards.
+
+        Raises:
+            InvalidSnapshot: The file is no snapshot, is damaged, contradicts itself, or does not go with the policy.
+            HistoryFull: The policy given has less room than there are rewards.
         """
-        saved = saving.load(path, policy)
-        arms: Any = saved.set
-        if saved.arms is not None:
-            in_context = dict(zip(saved.arms.names, saved.arms.attributes, strict=False))
-            arms = in_context if saved.kind == "context" else saved.arms.rows
-        agent = cls(
-            saved.policy,
-            arms=arms,
-            features=saved.features if arms is None else None,
-            encoder=None if saved.kind == "fixed" else saved.encoder,  # whose arms are encoded already
-            seed=saved.seed,
-            draws=saved.draws,
-            max_pending=saved.max_pending,
-            dtype=saved.dtype,
-        )
-        agent.kind = replace(agent.kind, encoder=saved.encoder)
-        with agent._precision():
-            own = Arms.none() if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
-            state = saved.state(agent.state, path)
-            agent._now, agent._room = Now.of(state, own), learning.room(state)
-        agent._count, agent._pending.dropped = saved.decisions, saved.dropped
-        agent._pending.add(saved.waiting.tolist(), *saved.pulled)
+        path = snapshot.checked_path(path)
+        if draws is not None or stderr is not None:
+            draws = propensity.checked_draws(draws, stderr)
+        if max_pending is not None:
+            check_whole("max_pending", max_pending, 1)
+        with saving.understood(path):
+            saved = saving.load(path, policy)
+            agent = cls(saved.policy, **saved.arguments(draws, max_pending))
+            agent.kind = replace(agent.kind, encoder=saved.encoder)
+            with agent._precision():
+                own = Arms.none() if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
+                state = saved.state(lambda policy: agent._nothing_seen(policy, own), path)
+                agent._now, agent._room = Now.of(state, own), learning.room(state)
+            agent._pending.resume(saved.ledger, same_ids)
         return agent
 
     # Within
+
+    def _nothing_seen(self, policy: Policy, own: Arms) -> State:
+        """The state that a policy starts from with the agent's own arms."""
+        start = own.matrix if isinstance(self.kind, Fixed) else self.kind.features
+        return policy.init(start, instance_keys(self.seed, range(1), INIT)[0])
 
     def _precision(self) -> AbstractContextManager[Any]:
         return enable_x64(self.dtype == "float64")
 
     def _take(self, count: int) -> int:
-        """The id of the next decision, of so many that are made now."""
+        """The number of the next decision, of so many that are made now."""
         with self._lock:
-            first = self._count
-            self._count += count
-        return first
+            return self._pending.ids.take(count)
 
     def _choose_points(self, count: Any, among: Among) -> Decisions:
         """Decisions in an infinite set."""
@@ -346,13 +357,12 @@ class Agent:
             raise InvalidArgument("among is for arms with names: an infinite set has none")
         assert self.points is not None
         now, first = self._now, self._take(int(count))
-        ids = range(first, first + int(count))
+        times, index = np.arange(first, first + int(count)), np.zeros(int(count), np.int64)
         with self._precision():
-            points, flags, counts = self.points.choose(self._keys, now.packing, now.packed, np.asarray(ids))
-        chance, stderr = (None, None) if counts is None else self._known.stated(counts, np.ones(len(ids)))
-        index = np.zeros(len(ids), np.int64)
+            points, flags, counts = self.points.choose(self._keys, now.packing, now.packed, times)
+        chance, stderr = (None, None) if counts is None else self._known.stated(counts, np.ones(len(index)))
         with self._lock:
-            self._pending.add(ids, index, points)
+            ids = self._pending.made(first, index, points)
         return Decisions(ids, list(points), chance, stderr, index, points, *flags)
 
     def _switch(self, name: Hashable, on: bool) -> None:

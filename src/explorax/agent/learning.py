@@ -15,7 +15,7 @@ from jax import lax
 from explorax.agent.deciding import compiled
 from explorax.agent.packing import Packed, Packing
 from explorax.agent.pending import Pulled
-from explorax.errors import InvalidReward, InvalidShape
+from explorax.errors import HistoryFull, InvalidReward, InvalidShape
 from explorax.glm import families
 from explorax.glm.history import Rows, check_room
 from explorax.policies.base import Policy, State
@@ -86,10 +86,19 @@ def room(state: State) -> float:
     return min((rows.capacity - int(rows.seen) for rows in limited(state)), default=math.inf)
 
 
-def check_room_for(state: State, count: int) -> None:
+def check_room_for(policy: Policy, state: State, count: int) -> None:
     """Raise if so many rewards find no room."""
     for rows in limited(state):
-        check_room(rows, count)
+        try:
+            check_room(rows, count)
+        except HistoryFull as error:
+            name, settings = policy.recipe or ("…", {})
+            larger = {**settings, "capacity": 2 * rows.capacity}
+            listed = "".join(f", {key}={value!r}" for key, value in larger.items())
+            raise HistoryFull(
+                f"{error}. An agent that is full goes on with more room after agent.save(path) and "
+                f"Agent.load(path, make({name!r}{listed}))"
+            ) from None
 
 
 def limited(state: State) -> list[Rows]:
