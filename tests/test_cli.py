@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -41,10 +42,13 @@ def test_reproduce_prints_and_writes(reproduced):
         assert (out / name).stat().st_size > 0
     about = json.loads((out / "manifest.json").read_text())
     assert about["settings"]["environment_settings"] == {"arms": 100, "parameter_variance": "printed"}
+    assert printed.startswith("3 tasks on 1 process; programs are compiled first, which may take a minute or more\n")
     assert about["command"].startswith("explorax reproduce logistic --dims 2")
     assert "--out" not in about["command"]
     summary = (out / "summary.csv").read_text().splitlines()
-    assert summary[0].startswith("policy,design,dim,rounds,instances,regret_mean,regret_stderr,seconds")
+    assert summary[0].startswith(
+        "policy,design,dim,rounds,instances,regret_mean,regret_stderr,compile_seconds,run_seconds"
+    )
     assert len(summary) == 4
 
 
@@ -120,6 +124,19 @@ def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
     assert "does not hold" in capsys.readouterr().out
 
 
+def test_the_number_of_instances_is_that_of_each_cell(reproduced, capsys, monkeypatch):
+    out, printed = reproduced
+    assert "mean ± standard error over 8 instances\n" in printed
+    whole = explorax.runner.rebuild(out)
+    first, *others = whole.summaries
+    unequal = whole._replace(summaries=[first._replace(instances=3), *others])
+    monkeypatch.setattr("explorax.runner.rebuild", lambda *arguments: unequal)
+    assert cli.main(["report", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "mean ± standard error over the instances in brackets, 3 to 8\n" in printed
+    assert re.findall(r"± \d+\.\d \((\d)\)\n", printed) == ["3", "8", "8"]
+
+
 def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
     def end(error):
         def run(*arguments, **settings):
@@ -136,9 +153,13 @@ def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
     assert code == 1
     assert said.startswith("explorax: a worker process was killed\n")
     assert "run the same command again" in said
-    code, said = end(OSError(28, "No space left on device"))
+    code, said = end(explorax.errors.CannotWrite("out/summary.csv could not be written: No space left on device."))
     assert code == 1
-    assert said == "explorax: [Errno 28] No space left on device\n"
+    assert said.startswith("explorax: out/summary.csv could not be written: No space left on device.\n")
+    assert "run the same command again" in said
+    code, said = end(OSError("the host cannot be reached"))
+    assert code == 1
+    assert said == "explorax: the host cannot be reached\n"
     code, said = end(ImportError("figures need matplotlib: pip install 'explorax[experiments]'"))
     assert code == 2
     assert "pip install" in said
@@ -150,6 +171,19 @@ def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
     ("arguments", "said"),
     [
         (["reproduce", "logistic", "--rounds", "0"], "rounds=0 must be a whole number of at least 1"),
+        (
+            ["reproduce", "logistic", "--rounds", "3000000000"],
+            "rounds must be a whole number from 1 to 2000000000",
+        ),
+        (["reproduce", "logistic", "--seed", "9" * 23], "seed must be a whole number from 0 to 4294967295, got 9"),
+        (
+            ["reproduce", "logistic", "--instances", "9" * 17],
+            "instances must be a whole number from 1 to 1000000",
+        ),
+        (["reproduce", "logistic", "--policies", "glm_tsl", "GLM-TSL"], "policies must be different ones, got glm_tsl"),
+        (["arena", "--rounds", "3000000000"], "rounds must be a whole number from 2 to 2000000000, got 3"),
+        (["arena", "--policies", "uniform", "uniform"], "policies must be different ones, got uniform twice"),
+        (["theory", "--features", "5", "--rounds", "99", "--min-slope", "1e-300"], "min_slope must be large enough"),
         (["reproduce", "logistic", "--policies", "glm_tls"], "unknown policy 'glm_tls': did you mean 'glm_tsl'?"),
         (["reproduce", "logistic", "--ridge", "-1"], "ridge=-1"),
         (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
@@ -181,6 +215,8 @@ def test_mistakes_in_a_settings_file(tmp_path, capsys):
     path = tmp_path / "mine.toml"
     for content, said in (
         ("dims = [1", "mine.toml cannot be read"),
+        (EXAMPLE.replace('"mine"', '"../../evil"'), "name must be a plain file name"),
+        (EXAMPLE.replace("arms = 50", "arms = 100000000000"), "arms times features must be at most 2147483647"),
         (EXAMPLE.replace("rounds = 2000", ""), "the study lacks 'rounds'"),
         (EXAMPLE.replace("seed = 0", "sed = 0"), "unknown setting of a study 'sed': did you mean 'seed'?"),
         (EXAMPLE.replace("scale = 0.25", "scael = 0.25"), "unknown setting of glm_fpl 'scael': did you mean 'scale'?"),
@@ -197,6 +233,24 @@ def test_usage_errors_end_with_2(capsys):
             cli.main(arguments)
         assert end.value.code == 2
     assert "usage: explorax" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "logistic", "--parameter-variance", "prnted"])
+    assert "must be a number or the word 'printed', got 'prnted'" in capsys.readouterr().err
+
+
+def test_output_that_is_in_the_way(tmp_path, capsys):
+    (tmp_path / "FILE").write_text("mine")
+    for command in (["arena", "--quick"], ["reproduce", "logistic"]):
+        assert cli.main([*command, "--policies", "uniform", "--out", str(tmp_path / "FILE")]) == 2
+        assert "FILE' is a file: give a directory" in capsys.readouterr().err
+    assert (tmp_path / "FILE").read_text() == "mine"
+
+
+def test_a_reader_that_has_seen_enough():
+    command = [sys.executable, "-m", "explorax", "run", "--example"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
 
 
 def test_policies_lists_the_registry(capsys):
@@ -244,13 +298,44 @@ def test_help_teaches(capsys):
     assert capsys.readouterr().out == f"explorax {explorax.__version__}\n"
 
 
-def test_the_command_line_itself_is_light():
-    """Of what it imports before a subcommand is known nothing is heavy; the package itself is not its concern."""
-    code = (
-        "import sys, types; package = types.ModuleType('explorax'); package.__version__ = '1'; "
-        "package.__path__ = [sys.argv[1]]; sys.modules['explorax'] = package; "
-        "import explorax.cli; explorax.cli.parser(); "
-        "print([name for name in ('jax', 'numpy', 'pyarrow', 'matplotlib', 'rich') if name in sys.modules])"
-    )
-    command = [sys.executable, "-c", code, str(explorax.__path__[0])]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_stopped_while_it_imports(name, code):
+    """A signal in the middle of importing JAX, where an exception may get lost."""
+    program = f"""if True:
+        import signal, sys
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "jax":
+                    signal.raise_signal(signal.{name})
+        sys.meta_path.insert(0, Finder())
+        from explorax.cli import main
+        sys.exit(main(["theory", "--features", "5", "--rounds", "99"]))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr == "explorax: stopped; what is finished is kept, and the same command goes on from there\n"
+    assert (done.returncode, done.stdout) == (code, "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_while_it_works(number, code, capsys, monkeypatch):
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    monkeypatch.setattr("explorax.cli.commands.show_policies", lambda options: signal.raise_signal(number))
+    assert cli.main(["policies"]) == code
+    assert capsys.readouterr().err.startswith("explorax: stopped; what is finished is kept")
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_the_command_line_is_light():
+    """Nothing heavy is imported before a subcommand is known, and names mean the same whatever was imported first."""
+    code = """if True:
+        import sys
+        import explorax.cli
+        explorax.cli.parser()
+        print([name for name in ("jax", "numpy", "pyarrow", "matplotlib", "rich") if name in sys.modules])
+        import explorax.policies.base, explorax.runner
+        print(explorax.simulate.__name__, explorax.policies.__name__, explorax.Agent.__name__, explorax.sets.__name__)
+        print(set(explorax.__all__) <= set(dir(explorax)), all(hasattr(explorax, name) for name in explorax.__all__))
+        print(hasattr(explorax, "nonsense"))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "simulate policies Agent explorax.agent.sets", "True True", "False"]

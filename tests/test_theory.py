@@ -92,7 +92,7 @@ def test_description_prints_a_table():
     arms = np.random.default_rng(0).uniform(-1, 1, (100, 5))
     text = str(theory.describe(arms, rounds=50_000))
     assert "K = 100" in text
-    assert len(text.splitlines()) == 6
+    assert len(text.splitlines()) == 7
     for value in ("8.23", "4.11", "11.93"):
         assert value in text
     described = theory.describe(arms, rounds=50_000)
@@ -102,6 +102,22 @@ def test_description_prints_a_table():
     bound = theory.regret_bound("glm_tsl", described.problem, exploration_rounds=tau)
     assert by_policy["glm_tsl"]["regret bound"] == bound
     assert "-" in str(theory.describe(100, features=5, rounds=50_000))
+
+
+def test_a_bound_above_the_most_regret_there_can_be_is_called_empty():
+    loose = theory.describe(100, features=5, rounds=1000)
+    assert loose.empty_bounds == ["glm_tsl", "glm_fpl"]
+    assert loose.largest_regret == 1000
+    assert str(loose).endswith(
+        "true but empty: glm_tsl, glm_fpl. No policy can have more regret than n times the largest gap, 1000."
+    )
+    tight = theory.describe(100, features=2, rounds=1_000_000, family="gaussian", noise_std=0.01)
+    assert tight.empty_bounds == []
+    assert "empty" not in str(tight)
+
+
+def test_large_numbers_are_printed_short():
+    assert max(map(len, str(theory.describe(100, features=5, rounds=1000, min_slope=1e-30)).splitlines())) < 130
 
 
 @pytest.mark.parametrize(
@@ -135,6 +151,16 @@ def test_description_prints_a_table():
         (lambda: theory.width("ucb_glm", PAPER[5], delta=2), errors.TheoryNotApplicable, "delta=2"),
         (lambda: theory.required_eigenvalue("greedy", PAPER[5]), errors.UnknownName, "greedy"),
         (lambda: theory.describe(100, rounds=50), errors.InvalidArgument, "give features too"),
+        (
+            lambda: theory.describe(9, features=5, rounds=50, min_slope=1e-300),
+            errors.TheoryNotApplicable,
+            "min_slope must be large enough .* got 1e-300",
+        ),
+        (
+            lambda: theory.problem(features=5, rounds=10**400),
+            errors.InvalidArgument,
+            "rounds must be .* 1 to 10{18}, got 1",
+        ),
         (lambda: theory.describe(np.ones(4), rounds=50), errors.InvalidShape, r"shape \(4,\)"),
         (lambda: theory.schedule(np.ones((9, 3)), 5.0), errors.InvalidFeatures, "span only 1 of 3"),
         (lambda: theory.schedule(np.ones((2, 3)), 5.0), errors.InvalidShape, "2 arms cannot span"),

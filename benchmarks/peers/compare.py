@@ -27,8 +27,8 @@ from picture import picture
 from results import Journal, table, tuned
 from tables import inserted, markdown
 
+from explorax.files import write_atomically
 from explorax.plot import save
-from explorax.record import write_atomically
 
 
 def pinned_versions() -> dict[str, str]:

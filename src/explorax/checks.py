@@ -3,6 +3,7 @@
 Inside a caller's `jit`, `vmap` or `scan` values are not known yet: what needs one is checked only where there is one.
 """
 
+import math
 from typing import Any
 
 import jax
@@ -13,6 +14,14 @@ from jax.typing import ArrayLike
 
 from explorax.errors import InvalidArgument, InvalidFeatures
 
+# The most that a run may ask for.
+MOST_ROUNDS = 2_000_000_000  # rounds are counted in 32 bits, and the last chunk may be a little longer than the run
+MOST_INSTANCES = 1_000_000  # in one call or study; what is recorded of more would not fit into memory
+MOST_FIRST = 2_000_000_000  # instances are numbered in 32 bits, too
+MOST_SEED = 2**32 - 1  # JAX silently uses the last 32 bits of a larger one
+MOST_CHECKPOINTS = 1_000_000
+MOST_NUMBERS = 2**31 - 1  # in an array, which has 32-bit indices
+
 
 def is_known(*values: object) -> bool:
     """Whether all values can be looked at, i.e. none is being traced by JAX."""
@@ -21,7 +30,12 @@ def is_known(*values: object) -> bool:
 
 def is_number(value: object) -> bool:
     """Whether a setting is a finite real number."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def check_positive(name: str, value: float, remedy: str = "") -> None:
@@ -30,10 +44,21 @@ def check_positive(name: str, value: float, remedy: str = "") -> None:
         raise InvalidArgument(f"{name}={value!r} must be a finite number above 0{remedy}")
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise unless the value is a whole number of at least that."""
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Raise unless the value is a whole number of at least that, and at most that."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")
+    if most is not None and value > most:
+        raise InvalidArgument(f"{name} must be a whole number from {least} to {most}, got {value}. Give a smaller one.")
+
+
+def check_size(arms: int, features: int) -> None:
+    """Raise if a table of arms could not be an array."""
+    if arms * features > MOST_NUMBERS:
+        raise InvalidArgument(
+            f"arms times features must be at most {MOST_NUMBERS}, got {arms} times {features}. "
+            "Give fewer arms or features."
+        )
 
 
 def check_count(name: str, value: Any, meaning: str, below: int | None = None) -> None:

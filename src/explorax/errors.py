@@ -14,6 +14,7 @@
     ├── HistoryFull                a fixed-capacity history has no room for another reward
     ├── NotFinite                  a state would hold, or holds, NaN or infinity
     └── RunFailed                  a run stopped before its end; what it had finished is kept
+        └── CannotWrite            … because a file could not be written (also an OSError)
 
 A message names the argument, shows the value and says what to do.  Errors are raised before anything changes.
 Inside a compiled loop values are unknown and nothing can be raised: shapes and settings are checked there too,
@@ -92,3 +93,7 @@ class TheoryNotApplicable(InvalidArgument):
 
 class RunFailed(ExploraxError):
     """A run stopped before its end; the tasks it had finished are kept."""
+
+
+class CannotWrite(RunFailed, OSError):
+    """A file could not be written; what was there before is still there."""

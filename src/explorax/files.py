@@ -1,4 +1,4 @@
-"""Temporary files of writers that may be killed: held while they are written, and removed when their writer is dead.
+"""Files that are there whole or not at all, and a clear error where one cannot be written.
 
 A file is written under another name beside its place and moved there when it is complete.  Whoever writes it holds a
 lock of the operating system on it, which is gone with the process, however that ended: a temporary file that nobody
@@ -13,6 +13,37 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+from explorax.errors import CannotWrite
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system meanwhile into one that says which file could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(
+            f"{path} could not be written: {error.strerror or error}. "
+            "Nothing that was there before is lost. Make room or get permission there, or choose another place."
+        ) from error
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
+    path = Path(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary(path) as beside:
+            with open(beside, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        if os.name == "posix":  # the new name has to reach the disk, too
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
 
 
 @contextlib.contextmanager
@@ -29,15 +60,16 @@ def temporary(path: Path) -> Iterator[Path]:
         try:
             yield beside
         finally:
-            beside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # which would hide why it could not be written
+                beside.unlink(missing_ok=True)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove the temporary files that writers of this file left behind when they were killed."""
-    own = re.compile(rf"\.{re.escape(path.name)}\.\d+\.\d+\.tmp")
-    for beside in path.parent.iterdir():
-        if own.fullmatch(beside.name):
-            with contextlib.suppress(OSError), open(beside, "rb") as file:  # another process may have removed it
+def remove_leftovers(directory: Path, name: str | None = None) -> None:
+    """Remove what `write_atomically` leaves in a directory when its process is killed: of the file `name`, or of all."""
+    of_name = ".+" if name is None else re.escape(name)
+    for beside in Path(directory).glob(".*.tmp"):
+        if re.fullmatch(rf"\.{of_name}\.\d+\.\d+\.tmp", beside.name):
+            with contextlib.suppress(OSError), open(beside, "rb") as file:  # of another user, say, or gone already
                 if acquire(file.fileno(), otherwise=False):
                     beside.unlink(missing_ok=True)
 

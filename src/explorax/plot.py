@@ -28,8 +28,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from explorax import theory
 from explorax.errors import InvalidArgument, UnknownName
+from explorax.files import write_atomically
 from explorax.glm.families import Family
-from explorax.record import write_atomically
 from explorax.summarize import MEASURES, Series
 
 BLACK, BLUE, ORANGE, GREEN, GREY = "#000000", "#0072B2", "#E69F00", "#009E73", "#666666"

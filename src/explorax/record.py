@@ -7,27 +7,29 @@ A long run writes a part for each finished task and merges the parts at the end:
 
     out/parts/*.parquet  --merge-->  out/regret.parquet                out/manifest.json: settings, versions, times
 
-Every file appears whole or not at all (`write_atomically`) and carries a digest of its contents, so a run killed at
-any moment loses nothing that was finished: what is missing or damaged is simply played again.
+Every file appears whole or not at all (`files.py`) and carries a digest of its contents, so a run killed at any moment
+loses nothing that was finished: what is missing or damaged is simply played again.
 """
 
 import hashlib
 import importlib.metadata
 import io
 import json
+import math
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from explorax.checks import is_number
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.extras import optional
-from explorax.files import temporary
+from explorax.files import write_atomically
 
 COLUMNS = {
     "curve": "string",  # label; unique within a run together with panel
@@ -46,6 +48,7 @@ NAMES = ("curve", "policy", "design", "environment", "panel")
 MANIFEST = "manifest.json"
 PARTS = "parts"
 PURPOSE = "a file of results"
+REPAIR = "run the study once more with the settings it had: what is finished is kept, and the file is written anew"
 
 
 class Records(NamedTuple):
@@ -69,6 +72,7 @@ class Result(NamedTuple):
     panel: str
     records: Records
     seconds: float = 0.0  # wall seconds spent on it
+    compile_seconds: float | None = None  # of these, spent compiling; None where that is not known
 
 
 class Stored(NamedTuple):
@@ -184,6 +188,7 @@ def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] 
     kept = {
         "metadata": dict(metadata or {}),
         "seconds": [float(result.seconds) for result in results],
+        "compile_seconds": [result.compile_seconds for result in results],
         "digest": _contents_digest(results, metadata or {}),
     }
     table = to_table(results).replace_schema_metadata({"explorax": json.dumps(kept, sort_keys=True, allow_nan=False)})
@@ -201,7 +206,11 @@ def read(path: Path) -> Stored:
         kept = json.loads((table.schema.metadata or {}).get(b"explorax", b"{}"))
         metadata: dict[str, Any] = kept.get("metadata", {})
         seconds = kept.get("seconds", [0.0] * len(results))
-        results = [result._replace(seconds=spent) for result, spent in zip(results, seconds, strict=True)]
+        compiling = kept.get("compile_seconds", [None] * len(results))  # older files do not tell it apart
+        results = [
+            result._replace(seconds=spent, compile_seconds=part)
+            for result, spent, part in zip(results, seconds, compiling, strict=True)
+        ]
         if kept and kept["digest"] != _contents_digest(results, metadata):
             raise ValueError("its contents are not what was written")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, arrow.ArrowException) as error:
@@ -212,7 +221,8 @@ def read(path: Path) -> Stored:
 def _contents_digest(results: Sequence[Result], metadata: Mapping[str, object]) -> str:
     found = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for result in results:
-        found.update(json.dumps([*result[:5], float(result.seconds)]).encode())
+        times = [float(result.seconds), *([] if result.compile_seconds is None else [float(result.compile_seconds)])]
+        found.update(json.dumps([*result[:5], *times]).encode())
         for array, dtype in zip(result.records, ("i8", "i8", "f8", "f8", "u4", "i8"), strict=True):
             found.update(np.ascontiguousarray(array, f"<{dtype}").tobytes())
     return found.hexdigest()
@@ -256,7 +266,9 @@ def combine(results: Iterable[Result], curves: Sequence[str], panels: Sequence[s
             if not np.array_equal(records.regret[kept], batch.records.regret):
                 warnings.append(f"{batch.curve!r}, {batch.panel}: two parts contradict each other, the first is kept")
         seconds = sum(batch.seconds for batch in batches)
-        combined.append(batches[0]._replace(records=records, seconds=seconds))
+        parts = [batch.compile_seconds for batch in batches]
+        compiling = None if None in parts else sum(part or 0.0 for part in parts)
+        combined.append(batches[0]._replace(records=records, seconds=seconds, compile_seconds=compiling))
     return Merged(combined, warnings)
 
 
@@ -277,7 +289,7 @@ def manifest(
     if seconds is None and finished is not None:
         seconds = (finished - started).total_seconds()
     return {
-        "settings": _plain(settings),
+        "settings": plain(settings),
         "settings_digest": settings_digest(settings),
         "seed": seed,
         "command": command,
@@ -296,60 +308,57 @@ def write_manifest(out_dir: Path, content: Mapping[str, Any]) -> None:
     write_atomically(Path(out_dir) / MANIFEST, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
-def read_manifest(out_dir: Path) -> dict[str, Any]:
-    """Read manifest.json; raises `InvalidArgument` where there is none."""
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+MISSING = "missing"
+ENTRIES: dict[str, Callable[[Any], bool]] = {  # what must be in a manifest
+    "settings": lambda value: isinstance(value, dict),
+    "versions": lambda value: isinstance(value, dict),
+    "command": lambda value: isinstance(value, str),
+    "started": _is_time,
+    "duration_seconds": lambda value: value is None or is_number(value),
+}
+
+
+def read_manifest(out_dir: Path, entries: Mapping[str, Callable[[Any], bool]] = ENTRIES) -> dict[str, Any]:
+    """Read manifest.json; raises `InvalidArgument` where there is none with these entries."""
     path = Path(out_dir) / MANIFEST
     try:
-        content = json.loads(path.read_text())
-        content["settings"], content["versions"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidArgument(f"{path} cannot be used: {error!r}; give the directory of a run") from error
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be used: {error.strerror}; give the directory of a run") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{path} cannot be used: {error}; {REPAIR}") from error
+    for name, fits in entries.items():
+        found = content.get(name, MISSING) if isinstance(content, dict) else MISSING
+        if not fits(found):
+            raise InvalidArgument(f"{path} cannot be used: {name!r} is {str(found)[:200]} there; {REPAIR}")
     return dict(content)
 
 
 def settings_digest(settings: Mapping[str, object]) -> str:
     """16 hexadecimal digits that are equal for equal settings, whatever their order; 1 and 1.0 are equal."""
-    return hashlib.sha256(json.dumps(_plain(settings), sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(plain(settings), sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
 
 
-def check_same_settings(out_dir: Path, settings: Mapping[str, object]) -> None:
-    """Raise if a directory holds a run with other settings: its parts could not be continued."""
-    out_dir = Path(out_dir)
-    remedy = "choose another directory with --out, or delete this one"
-    if not (out_dir / MANIFEST).exists():
-        if any((out_dir / PARTS).glob("*.parquet")):
-            raise InvalidArgument(f"{out_dir} holds parts of a run but no {MANIFEST}: {remedy}")
-        return
-    there, here = _leaves(read_manifest(out_dir)["settings"]), _leaves(_plain(settings))
-    both = {name: (there.get(name, "absent"), here.get(name, "absent")) for name in {**there, **here}}
-    differ = [f"{name} is {old} there, {new} now" for name, (old, new) in both.items() if old != new]
-    if differ:
-        listed = "; ".join(differ[:6]) + (f"; and {len(differ) - 6} more" if len(differ) > 6 else "")
-        raise InvalidArgument(f"{out_dir} holds a run with other settings ({listed}): {remedy}")
-
-
-def _leaves(tree: Any, name: str = "") -> dict[str, str]:
-    """A nested setting as {"curves[0].policy": "'glm_tsl'", …}."""
-    if isinstance(tree, dict) and tree:
-        inner = ((f"{name}.{key}" if name else key, value) for key, value in tree.items())
-    elif isinstance(tree, list) and tree and any(isinstance(item, dict) for item in tree):
-        inner = ((f"{name}[{index}]", value) for index, value in enumerate(tree))
-    else:
-        return {name: repr(tree)}
-    return {leaf: value for key, branch in inner for leaf, value in _leaves(branch, key).items()}
-
-
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Settings as JSON keeps them, with one spelling for each number."""
     match value:
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | np.ndarray():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case np.generic():
-            return _plain(value.item())
+            return plain(value.item())
         case float() if value.is_integer():
             return int(value)
+        case float() if not math.isfinite(value):
+            raise InvalidArgument(f"{value!r} cannot be kept as a setting: use finite numbers")
         case None | bool() | int() | float() | str():
             return value
     raise InvalidArgument(f"{value!r} cannot be kept as a setting: use numbers, text, lists and tables")
@@ -369,19 +378,3 @@ def _device() -> str:
 
     device = jax.devices()[0]
     return device.platform if device.device_kind == device.platform else f"{device.platform} ({device.device_kind})"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary(path) as beside:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    if os.name == "posix":  # the new name has to reach the disk, too
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from explorax.record import write_atomically
+from explorax.files import write_atomically
 from explorax.summarize import BEATS_BY, LINEAR_ABOVE, Claim, Summary, lines
 
 CSS = """
@@ -166,7 +166,8 @@ def _table(summaries: Sequence[Summary], measure: str) -> list[str]:
         "largest",
         "instances",
         "unconverged fits",
-        "seconds",
+        "seconds compiling",
+        "seconds running",
     )
     title, number = ("Final regret", _regret) if measure == "regret" else ("Average reward", "{:.4f}".format)
     html = [f"<h2>{title}</h2>", '<div class="wide"><table>']
@@ -186,7 +187,7 @@ def _table(summaries: Sequence[Summary], measure: str) -> list[str]:
                 number(row.max),
                 _grouped(row.instances),
                 _grouped(row.unconverged),
-                f"{row.seconds:.1f}",
+                *("–" if time is None else f"{time:.1f}" for time in (row.compile_seconds, row.run_seconds)),
             )
             html.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return [*html, "</tbody></table></div>"]

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from explorax.checks import check_whole
+from explorax.checks import MOST_CHECKPOINTS, MOST_FIRST, MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments.base import Environment, Offer
 from explorax.errors import HistoryFull, InvalidArgument, UnknownName
 from explorax.glm.history import Rows
@@ -101,8 +101,9 @@ def simulate(
     chunk         rounds between two calls of `progress(rounds_played)`; changes nothing else
     """
     schedule = check_schedule(rounds, checkpoints, spacing, chunk, progress)
-    for name, value, least in (("instances", instances, 1), ("seed", seed, 0), ("first", first, 0)):
-        check_whole(name, value, least)
+    check_whole("instances", instances, 1, MOST_INSTANCES)
+    check_whole("seed", seed, 0, MOST_SEED)
+    check_whole("first", first, 0, MOST_FIRST)
     if not isinstance(environment, Environment):
         raise InvalidArgument(f"environment={environment!r} is none: make one with explorax.environments.logistic()")
     if isinstance(policy, Policy):
@@ -335,13 +336,13 @@ def check_schedule(
     rounds: int, checkpoints: int | Sequence[int], spacing: str, chunk: int | None, progress: Progress | None
 ) -> Schedule:
     """The schedule these settings ask for; raises where they make none."""
-    check_whole("rounds", rounds, 1)
+    check_whole("rounds", rounds, 1, MOST_ROUNDS)
     if chunk is not None:
         check_whole("chunk", chunk, 1)
     if spacing not in ("even", "log"):
         raise UnknownName("spacing", spacing, ("even", "log"))
     if isinstance(checkpoints, int | np.integer):
-        check_whole("checkpoints", checkpoints, 1)
+        check_whole("checkpoints", checkpoints, 1, MOST_CHECKPOINTS)
         space = np.linspace(rounds / checkpoints, rounds, checkpoints)
         if spacing == "log":
             space = np.geomspace(1, rounds, checkpoints) if checkpoints > 1 else np.array([rounds])

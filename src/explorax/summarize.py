@@ -31,7 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from explorax.errors import InvalidArgument
-from explorax.record import Records, Result, write_atomically
+from explorax.files import write_atomically
+from explorax.record import Records, Result
 
 LINEAR_ABOVE = 0.75  # growth exponent; see above
 BEATS_BY = 2.0  # standard errors
@@ -53,7 +54,8 @@ class Summary(NamedTuple):
     instances: int
     mean: float
     stderr: float | None  # None with a single instance
-    seconds: float
+    compile_seconds: float | None  # None, as below, where the two are not known apart
+    run_seconds: float | None
     curve: str
     q10: float
     q50: float
@@ -155,7 +157,8 @@ def _summary(result: Result, measure: str) -> Summary:
         instances=len(final),
         mean=float(mean),
         stderr=None if stderr is None else float(stderr),
-        seconds=result.seconds,
+        compile_seconds=result.compile_seconds,
+        run_seconds=None if result.compile_seconds is None else result.seconds - result.compile_seconds,
         curve=result.curve,
         q10=float(q10),
         q50=float(q50),

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from explorax.checks import is_number
+from explorax.checks import check_whole, is_number
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, TheoryNotApplicable, UnknownName
 from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
@@ -42,6 +42,7 @@ from explorax.glm.families import Family
 OPTIMISM = 0.15  # P(N(0, 1) > 1) is at least this
 THEOREMS = {"glm_tsl": 1, "glm_fpl": 2}  # policy -> p, the multiple of 1/n its events may fail with
 WIDTHS = ("ucb_glm", "glm_ucb")
+MOST = 10**18  # rounds, arms or features
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +59,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name in ("features", "rounds", "arms"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidArgument(f"{name}={value!r} must be a whole number of at least 1")
+            check_whole(name, getattr(self, name), 1, MOST)
         for name in ("noise_std", "min_slope", "max_slope"):
             value = getattr(self, name)
             if not (is_number(value) and value > 0):
@@ -73,6 +72,20 @@ class Problem:
             raise TheoryNotApplicable(
                 f"rounds={self.rounds} with features={self.features}: log(n/d) needs more rounds than features"
             )
+        if not _finite(self):
+            raise TheoryNotApplicable(
+                f"min_slope must be large enough for the theorems' constants to be finite, got {self.min_slope} "
+                f"with max_slope={self.max_slope} and noise_std={self.noise_std}. Give numbers of a usual size."
+            )
+
+
+def _finite(at: Problem) -> bool:
+    """Whether all that is computed from a problem is finite: GLM-FPL's constants are the largest."""
+    try:
+        largest = spread("glm_fpl", at) * at.max_slope * at.rounds**2, required_eigenvalue("glm_fpl", at)
+    except OverflowError:
+        return False
+    return all(map(math.isfinite, largest))
 
 
 def problem(
@@ -277,6 +290,17 @@ class Description:
     problem: Problem
     rows: list[dict[str, float | str | None]]
 
+    @property
+    def largest_regret(self) -> float:
+        """n Δmax, the most regret that any policy can have."""
+        return self.problem.rounds * self.problem.max_gap
+
+    @property
+    def empty_bounds(self) -> list[str]:
+        """The policies whose bound says nothing, because it is above n Δmax."""
+        bounds = {str(row["policy"]): row["regret bound"] for row in self.rows}
+        return [name for name, bound in bounds.items() if isinstance(bound, float) and bound > self.largest_regret]
+
     def __str__(self) -> str:
         at = self.problem
         head = (
@@ -285,7 +309,13 @@ class Description:
         )
         table = [COLUMNS, *(tuple(_cell(row[column]) for column in COLUMNS) for row in self.rows)]
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-        return "\n".join([head, *("  ".join(map(str.rjust, line, widths)) for line in table)])
+        lines = [head, *("  ".join(map(str.rjust, line, widths)) for line in table)]
+        if self.empty_bounds:
+            lines.append(
+                f"Regret bounds that are true but empty: {', '.join(self.empty_bounds)}. No policy can have more "
+                f"regret than n times the largest gap, {_cell(self.largest_regret)}."
+            )
+        return "\n".join(lines)
 
 
 def _cell(value: float | str | None) -> str:
@@ -294,6 +324,8 @@ def _cell(value: float | str | None) -> str:
             return "-"
         case str():
             return value
+        case _ if abs(value) >= 1e15:
+            return f"{value:.3g}"
         case _:
             return f"{value:.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.2f}"
 

@@ -261,6 +261,7 @@ def test_a_table_of_ones_own(tmp_path):
     [
         ({"arms": 0}, InvalidArgument, "arms=0 must be a whole number of at least 1"),
         ({"arms": 2.0}, InvalidArgument, "arms=2.0 must be a whole number"),
+        ({"arms": 10**11}, InvalidArgument, "arms times features must be at most"),
         ({"high": 1.5}, InvalidArgument, "high=1.5 must lie between 0 and 1"),
         ({"high": 1}, InvalidArgument, "high=1 must lie between 0 and 1"),
         ({"low": "x"}, InvalidArgument, "low='x' must lie between 0 and 1"),

@@ -338,6 +338,12 @@ def test_make():
         ({"features": 2.5}, InvalidArgument, "features=2.5 must be"),
         ({"features": True}, InvalidArgument, "features=True must be"),
         ({"features": 3, "arms": 0}, InvalidArgument, "arms=0 must be"),
+        (
+            {"features": 3, "arms": 10**11},
+            InvalidArgument,
+            "arms times features must be at most .*, got 10{11} times 3",
+        ),
+        ({"features": 3, "padded_to": 10**11}, InvalidArgument, "got 100 times 10{11}"),
         ({"features": 3, "arms": -4}, InvalidArgument, "arms=-4 must be"),
         ({"features": 3, "parameter_variance": 0.0}, InvalidArgument, "parameter_variance=0.0 must be"),
         ({"features": 3, "parameter_variance": -1.0}, InvalidArgument, "parameter_variance=-1.0 must be"),

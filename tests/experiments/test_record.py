@@ -21,12 +21,12 @@ CURVES, PANELS = ["b", "a"], ["d = 5", "d = 10"]
 
 def result(curve="a", panel="d = 5", first=0, instances=3, seconds=1.5, seed=0):
     played = fabricate.records("sqrt", 100.0, rounds=40, checkpoints=4, instances=instances, first=first, seed=seed)
-    return record.Result(curve, "glm_tsl", "theory", "logistic", panel, played, seconds)
+    return record.Result(curve, "glm_tsl", "theory", "logistic", panel, played, seconds, 0.5)
 
 
 def assert_same(found, wanted):
     assert [one[:5] for one in found] == [one[:5] for one in wanted]
-    assert [one.seconds for one in found] == [one.seconds for one in wanted]
+    assert [one[6:] for one in found] == [one[6:] for one in wanted]
     for one, other in zip(found, wanted, strict=True):
         for got, want in zip(one.records, other.records, strict=True):
             np.testing.assert_array_equal(got, want)
@@ -47,7 +47,7 @@ def test_table_and_back_whatever_the_order_of_rows():
     table = record.to_table(wanted)
     shuffled = table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
     found = sorted(record.from_table(shuffled), key=lambda one: (one.curve, PANELS.index(one.panel)))
-    assert_same([one._replace(seconds=1.5) for one in found], wanted)
+    assert_same([one._replace(seconds=1.5, compile_seconds=0.5) for one in found], wanted)
 
 
 def test_a_table_with_a_hole_is_refused():
@@ -65,6 +65,20 @@ def test_file_and_back_with_seconds_and_metadata(tmp_path):
     assert_same(stored.results, both)
     assert stored.metadata == {"task": "t1", "worker": 3}
     assert [path.name for path in tmp_path.iterdir()] == ["one.parquet"]  # no temporary file stays
+
+
+def test_a_file_from_before_compiling_was_told_apart(tmp_path):
+    path = tmp_path / "old.parquet"
+    record.write(path, [result()._replace(compile_seconds=None)])
+    table = pq.read_table(path)
+    kept = json.loads(table.schema.metadata[b"explorax"])
+    assert kept.pop("compile_seconds") == [None]
+    pq.write_table(table.replace_schema_metadata({"explorax": json.dumps(kept)}), path)
+    (old,) = record.read(path).results
+    assert (old.seconds, old.compile_seconds) == (1.5, None)
+    new = result(first=3)
+    (both,) = record.combine([old, new], CURVES, PANELS).results
+    assert (both.seconds, both.compile_seconds) == (3.0, None)  # rather than a part of it
 
 
 def test_any_parquet_reader_sees_the_rows(tmp_path):
@@ -158,7 +172,7 @@ def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
     assert len(set(keys)) == len(keys) == 8 * 3 * 4
     assert_same(merged[0].results, merged[1].results)
     assert_same(record.read(tmp_path / "regret.parquet").results, merged[0].results)
-    assert [one.seconds for one in merged[0].results] == [3.0] * 4
+    assert [one[6:] for one in merged[0].results] == [(3.0, 1.0)] * 4
     assert merged[0].warnings == []
 
 
@@ -236,28 +250,5 @@ def test_settings_digest_depends_on_values_alone():
     assert len(digest) == 16
     with pytest.raises(InvalidArgument, match="cannot be kept as a setting"):
         record.settings_digest({"policy": object()})
-
-
-def test_a_directory_is_continued_only_with_its_own_settings(tmp_path):
-    settings = logistic.study().settings()
-    record.check_same_settings(tmp_path / "new", settings)
-    record.write_manifest(tmp_path, record.manifest(settings, seed=0, started=datetime.now(UTC)))
-    record.check_same_settings(tmp_path, settings)
-    with pytest.raises(InvalidArgument) as caught:
-        record.check_same_settings(tmp_path, logistic.study(rounds=2000, ridge=0.5).settings())
-    message = str(caught.value)
-    assert "rounds is 50000 there, 2000 now" in message
-    assert "curves[0].settings.ridge is 1 there, 0.5 now" in message
-    assert "instances" not in message
-    assert "--out" in message
-    with pytest.raises(InvalidArgument, match=r"curves\[2\].label is 'UCB-GLM \(theory\)' there, absent now; .* more"):
-        record.check_same_settings(tmp_path, {**settings, "curves": settings["curves"][:2]})
-
-
-def test_parts_of_unknown_settings_are_not_continued(tmp_path):
-    record.write_part(tmp_path / "parts/1.parquet", [result()], task="1")
-    with pytest.raises(InvalidArgument, match=r"no manifest\.json: choose another directory"):
-        record.check_same_settings(tmp_path, {})
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(InvalidArgument, match="cannot be used"):
-        record.check_same_settings(tmp_path, {})
+    with pytest.raises(InvalidArgument, match="inf cannot be kept as a setting: use finite numbers"):
+        record.settings_digest({"scale": float("inf")})

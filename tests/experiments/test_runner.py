@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,13 +15,14 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import pyarrow.parquet as pq
 import pytest
 
 from explorax import environments, make, record, runner, simulate
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments.study import from_settings
-from explorax.runner import Figure, RunFailed, journal, kept, pool, rebuild, run, worker
+from explorax.runner import Figure, RunFailed, compiling, journal, kept, pool, rebuild, run, worker
 from explorax.runner.lock import LOCK, locked
 from explorax.runner.progress import Lines, display, duration
 from explorax.runner.tasks import BLOCK, expand
@@ -95,19 +97,37 @@ def test_a_run_leaves_everything(finished):
     assert [(one.panel, one.curve, one.instances) for one in outputs.summaries] == [
         (panel, curve, 200) for panel in ("d = 2", "d = 3") for curve in ("Uniform", "LinTS (informal)")
     ]
-    assert all(one.seconds > 0 for one in outputs.summaries)
+    assert all(one.compile_seconds > 0 and one.run_seconds >= 0 for one in outputs.summaries)
     about = manifest(outputs.out)
     assert about["status"] == "finished"
     assert about["tasks"] == {"done": TASKS, "all": TASKS}
     assert about["device"] == "cpu"
     assert about["command"] == "explorax run small.toml"
-    lines = printed.splitlines()
+    first, *lines = printed.splitlines()
+    assert first == f"{TASKS} tasks on 1 process; programs are compiled first, which may take a minute or more"
     assert [line.split("]")[0] for line in lines] == [f"[{number}/{TASKS}" for number in range(1, TASKS + 1)]
-    assert all("rounds/s" in line for line in lines)
+    assert all(re.search(r": \d+\.\d s compiling, \d+\.\d s running, [\d,]+ rounds/s", line) for line in lines)
+
+
+class AtOnce(io.StringIO):
+    """A stream that notes what was said before there was any worker, and how often it was flushed."""
+
+    early, flushed = "", 0
+
+    def write(self, text):
+        if not multiprocessing.active_children():
+            self.early += text
+        return super().write(text)
+
+    def flush(self):
+        self.flushed += 1
 
 
 def test_two_processes_give_the_same(finished, tmp_path):
-    run(study(), tmp_path, processes=2, stream=io.StringIO())
+    stream = AtOnce()
+    run(study(), tmp_path, processes=2, stream=stream)
+    assert stream.early.startswith(f"{TASKS} tasks on 2 processes; programs are compiled first")
+    assert stream.flushed == stream.getvalue().count("\n") == TASKS + 1
     assert rows(tmp_path).equals(rows(finished[0].out))
     assert parts(tmp_path).keys() == parts(finished[0].out).keys()
 
@@ -124,9 +144,10 @@ def test_a_finished_run_is_not_played_again(finished):
 def test_seconds_are_those_of_the_parts(finished):
     stored = [result for part in record.read_parts(finished[0].out / record.PARTS).tasks.values() for result in part[0]]
     for row in finished[0].summaries:
-        spent = [one.seconds for one in stored if (one.curve, one.panel) == (row.curve, row.panel)]
-        assert len(spent) == 4
-        assert row.seconds == pytest.approx(sum(spent))
+        here = [one for one in stored if (one.curve, one.panel) == (row.curve, row.panel)]
+        assert len(here) == 4
+        assert row.compile_seconds == pytest.approx(sum(one.compile_seconds for one in here))
+        assert row.compile_seconds + row.run_seconds == pytest.approx(sum(one.seconds for one in here))
 
 
 # ------------------------------------------------------------------------------------------------- stopped and resumed
@@ -151,7 +172,7 @@ def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
     damaged, *sound = sorted(parts(tmp_path))
     path = tmp_path / record.PARTS / damaged
     path.write_bytes(path.read_bytes()[:-100])
-    (tmp_path / record.PARTS / ".half-written.tmp").write_bytes(b"PAR1")
+    (tmp_path / record.PARTS / ".half-written.parquet.12.34.tmp").write_bytes(b"PAR1")
     before, stream = parts(tmp_path), io.StringIO()
     outputs = run(study(), tmp_path, processes=1, stream=stream)
     assert stream.getvalue().startswith(f"2 of {TASKS} tasks are done already\n")
@@ -233,7 +254,7 @@ def is_worker(pid):
     return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
 
 
-@pytest.mark.parametrize("way", ["parent killed", "worker killed", "Ctrl-C"])
+@pytest.mark.parametrize("way", ["parent killed", "worker killed", "Ctrl-C", "SIGTERM"])
 def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
     """Workers in the middle of a task end with their parent, and the parent with its workers."""
     settings = SETTINGS.replace("rounds = 80", "rounds = 100_000_000").replace("instances = 200", "instances = 50")
@@ -251,6 +272,8 @@ def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
                 os.kill(busy, signal.SIGKILL)
             case "Ctrl-C":  # which a terminal sends to all processes
                 os.killpg(process.pid, signal.SIGINT)
+            case "SIGTERM":  # which a scheduler sends to all
+                os.killpg(process.pid, signal.SIGTERM)
         said = process.stderr.read()
     wait_until(lambda: not any(map(alive, started)))
     match way:
@@ -259,9 +282,9 @@ def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
         case "worker killed":
             assert process.returncode == 1
             assert "was killed by SIGKILL at Uniform, d = 3" in said
-        case "Ctrl-C":
-            assert process.returncode == 130
-            assert said.startswith("explorax: interrupted: 0 of 4 tasks are kept in out; run the same command again")
+        case "Ctrl-C" | "SIGTERM":
+            assert process.returncode == (130 if way == "Ctrl-C" else 143)
+            assert said.startswith("explorax: stopped: 0 of 4 tasks are kept in out; run the same command again")
             assert said.count("\n") == 1
 
 
@@ -414,6 +437,36 @@ def test_failures_in_a_worker_become_errors():
         theirs.close()
 
 
+def test_memory_that_runs_out_is_explained(monkeypatch):
+    tasks, player = expand(study(), False), worker.Player(study())
+    for error in (MemoryError("17 GiB"), RuntimeError("INTERNAL: Out of memory allocating 17 bytes")):
+        monkeypatch.setattr(player, "play", Raise(error))
+        failure = player.attempt(tasks[0], lambda rounds: None)
+        assert failure.text.startswith("memory ran out (")
+        assert "Traceback" not in failure.text
+    with pytest.raises(InvalidArgument, match=r"must fit into memory for 50 instances .*got 10{9} times 2, .* GiB of"):
+        runner.check_memory(10**9, 2)
+    runner.check_memory(100, 20)
+
+
+class Raise:
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, *arguments):
+        raise self.error
+
+
+def test_compiling_is_told_from_running():
+    with compiling.compile_times() as spans:
+        jax.jit(lambda x: 3 * x + 1)(2.0)
+    assert 0 < compiling.compile_seconds(spans) <= max(end for _, end in spans) - min(begin for begin, _ in spans)
+    with compiling.compile_times() as none:
+        pass
+    assert compiling.compile_seconds(none) == 0
+    assert compiling.compile_seconds([(1.0, 5.0), (2.0, 3.0), (4.0, 6.0), (8.0, 8.5)]) == 5.5  # steps within steps
+
+
 def test_progress_is_throttled():
     sent = []
     report = worker.throttled(sent.append)
@@ -438,13 +491,15 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     small = study(dims=[2], rounds=30, instances=4, curves=THREE)
     stream = io.StringIO()
     outputs = run(small, tmp_path, figure=Figure(bound=True), stream=stream)
-    assert [line.split(":")[0] for line in stream.getvalue().splitlines()] == [
+    assert [line.split(":")[0].split(";")[0] for line in stream.getvalue().splitlines()] == [
+        "2 tasks in this process",
         "[1/2] Uniform, d = 2, instances 0 to 3",
         "[2/2] LinTS (informal) + LinTS (theory), d = 2, instances 0 to 3",
     ]
     assert manifest(tmp_path)["maker"]["together"]
     assert {one.instances for one in outputs.summaries} == {4}
-    assert outputs.summaries[1].seconds == outputs.summaries[2].seconds > 0
+    for name in ("compile_seconds", "run_seconds"):
+        assert getattr(outputs.summaries[1], name) == getattr(outputs.summaries[2], name) >= 0
     assert (tmp_path / "figure1-log.png").exists()
     assert rebuild(tmp_path).complete
 

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.experiments import logistic, study
+from explorax.experiments import deep, logistic, study
 from explorax.experiments.study import Curve, Panel, Study, for_features, from_settings
 
 
@@ -75,11 +75,29 @@ LITTLE, MUCH = BY_PANELS["panels"]
         ({"dims": []}, InvalidArgument, "at least one number of features"),
         ({"dims": [5, 5]}, InvalidArgument, "each once"),
         ({"dims": [True]}, InvalidArgument, "dims=True must be"),
-        ({"name": 3}, InvalidArgument, "name=3 must be text"),
+        (
+            {"rounds": 3_000_000_000},
+            InvalidArgument,
+            "rounds must be a whole number from 1 to 2000000000, got 3000000000",
+        ),
+        ({"seed": 10**23}, InvalidArgument, "seed must be a whole number from 0 to 4294967295, got 10{23}"),
+        ({"instances": 10**17}, InvalidArgument, "instances must be a whole number from 1 to 1000000, got 10{17}"),
+        *(
+            ({"name": name}, InvalidArgument, "name must be a plain file name of 1 to 100 characters")
+            for name in (3, "", ".", "..", "../../evil", "a/b", "a\\b", "C:evil", "line\nfeed", "nul\0", " ", "a" * 101)
+        ),
         ({"spacing": "lin"}, UnknownName, "unknown spacing 'lin'"),
         ({"checkpoints": 101}, InvalidArgument, "checkpoints=101 are more than rounds=100"),
-        ({"checkpoints": [10, 50]}, InvalidArgument, "checkpoints end at 50: let the last one be rounds=100"),
-        ({"checkpoints": [50, 20, 100]}, InvalidArgument, "checkpoints=20 must be a whole number of at least 51"),
+        ({"checkpoints": 0}, InvalidArgument, "checkpoints=0 must be"),
+        *(
+            (
+                {"checkpoints": rounds},
+                InvalidArgument,
+                r"checkpoints must be a list of rounds that grows and ends at rounds=100",
+            )
+            for rounds in ([10, 50], [50, 20, 100], [5, 3], [10, 10, 100], [])
+        ),
+        ({"checkpoints": [2.5, 100]}, InvalidArgument, "checkpoints=2.5 must be a whole number"),
         ({"environment_settings": 3}, InvalidArgument, "environment_settings=3 must be a table"),
         ({"curves": []}, InvalidArgument, "curves is empty"),
         ({"curves": "glm_tsl"}, InvalidArgument, "curves='glm_tsl' must be a list"),
@@ -87,6 +105,16 @@ LITTLE, MUCH = BY_PANELS["panels"]
         ({"curves": [{"policy": "glm_tls"}]}, UnknownName, "did you mean 'glm_tsl'"),
         ({"curves": [{"policy": "glm_tsl", "desing": "theory"}]}, UnknownName, "did you mean 'design'"),
         ({"curves": [{"policy": "glm_tsl", "design": "theroy"}]}, UnknownName, "did you mean 'theory'"),
+        (
+            {"curves": [{"policy": "uniform", "design": "theory"}]},
+            InvalidArgument,
+            "design must be left out for uniform, which has no designs, got 'theory'",
+        ),
+        (
+            {"environment": "classification", "environment_settings": {"data": "digits"}},
+            InvalidArgument,
+            "dims must be left out with environment='classification', whose data decides",
+        ),
         ({"curves": [{"policy": "glm_tsl", "settings": {"scal": 1}}]}, UnknownName, "did you mean 'scale'"),
         ({"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]}, InvalidArgument, "scale=-1"),
         ({"curves": [{"policy": "glm_tsl", "settings": 3}]}, InvalidArgument, "settings=3 must be a table"),
@@ -113,7 +141,7 @@ def test_bad_settings_are_explained(change, error, message):
         ({"panels": []}, InvalidArgument, "panels is empty"),
         ({"panels": {}}, InvalidArgument, "panels={} must be a list"),
         ({"panels": [{}]}, InvalidArgument, "must be a table with a label"),
-        ({"panels": [LITTLE, LITTLE]}, InvalidArgument, "the label 'little' must be text, not empty or used twice"),
+        ({"panels": [LITTLE, LITTLE]}, InvalidArgument, "the label 'little' is used twice; give each"),
         ({"panels": [{"label": 3}]}, InvalidArgument, "the label 3 must be text"),
         ({"panels": [{"label": "a", "tag": {}}]}, UnknownName, "unknown setting of a panel 'tag': did you mean 'tags'"),
         ({"panels": [{"label": "a", "tags": 3}]}, InvalidArgument, "tags=3 must be a table"),
@@ -124,7 +152,7 @@ def test_bad_settings_are_explained(change, error, message):
             r"the tags {'dim': 2} are used twice",
         ),
         ({"panels": [LITTLE | {"tags": {"dim": 2.5}}]}, InvalidArgument, "dim=2.5 must be text or a whole number"),
-        ({"panels": [LITTLE | {"tags": {"seconds": 2}}]}, InvalidArgument, "'seconds' is the name of another column"),
+        ({"panels": [LITTLE | {"tags": {"curve": 2}}]}, InvalidArgument, "'curve' is the name of another column"),
         (
             {"panels": [{"label": "a", "environment_settings": {"arms": 9}}]},
             InvalidArgument,
@@ -142,6 +170,27 @@ def test_bad_settings_are_explained(change, error, message):
 def test_bad_panels_are_explained(change, error, message):
     with pytest.raises(error, match=message):
         from_settings(BY_PANELS | change)
+
+
+@pytest.mark.parametrize("rounds", [3, 99, 100, 2_000])
+def test_a_short_run_has_fewer_checkpoints_unless_they_are_given(rounds):
+    settings = GOOD | {"rounds": rounds}
+    assert from_settings(settings | {"checkpoints": rounds}).checkpoints == rounds
+    del settings["checkpoints"]
+    assert from_settings(settings).checkpoints == min(100, rounds)
+    for build in (logistic.study, logistic.quick):
+        assert build(dims=[2], rounds=rounds).checkpoints == min(100, rounds)
+
+
+@pytest.mark.parametrize("build", [logistic.study, deep.study])
+def test_a_policy_that_is_named_twice(build):
+    with pytest.raises(InvalidArgument, match=r"policies must be different ones, got uniform twice\. Leave one out\."):
+        build(policies=["uniform", "Uniform"])
+
+
+def test_settings_that_are_no_table():
+    with pytest.raises(InvalidArgument, match="the settings of a study must be a table, got 3"):
+        from_settings(3)
 
 
 def test_what_is_missing_is_named():

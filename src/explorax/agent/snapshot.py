@@ -25,9 +25,9 @@ import jax
 import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidSnapshot
-from explorax.files import remove_leftovers
+from explorax.files import remove_leftovers, write_atomically
 from explorax.policies.base import State
-from explorax.record import version_of, write_atomically
+from explorax.record import version_of
 
 FORMAT = 2
 READ = (1, 2)
@@ -45,7 +45,7 @@ def write(path: str | os.PathLike[str], schema: dict[str, Any], arrays: dict[str
     archive = io.BytesIO()
     members = {SCHEMA: np.frombuffer(json.dumps(described, allow_nan=False).encode(), np.uint8), **arrays}
     np.savez(archive, **members)  # type: ignore[arg-type]
-    remove_leftovers(target)
+    remove_leftovers(target.parent, target.name)
     write_atomically(target, archive.getvalue())
 
 

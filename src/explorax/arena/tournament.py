@@ -18,13 +18,17 @@ from explorax.arena import figure, page
 from explorax.arena.contestants import Absence, Contestant, contestants, study
 from explorax.arena.problems import PROBLEMS, Problem, problem_of
 from explorax.arena.standings import Rank, Standing, ranks, standings, to_csv, to_markdown
-from explorax.checks import check_whole
+from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.errors import InvalidArgument
-from explorax.experiments.study import Study
-from explorax.record import write_atomically
-from explorax.registry import entry_of, policies
-from explorax.runner import play
+from explorax.experiments.study import Study, each_policy_once
+from explorax.files import write_atomically
+from explorax.registry import policies
+from explorax.runner import check_directory, on_accelerator, play
+from explorax.runner.journal import read_manifest
+from explorax.runner.outputs import check_unwritten
 from explorax.runner.tasks import expand
+
+FILES = ("standings.csv", "standings.md", "ranks.png", "ranks.pdf", "arena.html")
 
 
 class Round(NamedTuple):
@@ -62,11 +66,12 @@ def tournament(
     seed: int = 0,
 ) -> Tournament:
     """All problems and all policies unless given; `rounds` are each problem's own unless given."""
-    check_whole("tuning", tuning, 1)
-    check_whole("instances", instances, 2)
+    check_whole("tuning", tuning, 1, MOST_INSTANCES)
+    check_whole("instances", instances, 2, MOST_INSTANCES)
+    check_whole("seed", seed, 0, MOST_SEED)
     if rounds is not None:
-        check_whole("rounds", rounds, 2)
-    names = list(policies()) if policy_names is None else [entry_of(name).name for name in policy_names]
+        check_whole("rounds", rounds, 2, MOST_ROUNDS)
+    names = list(policies()) if policy_names is None else each_policy_once(policy_names)
     chosen = PROBLEMS if problems is None else tuple(problem_of(name) for name in problems)
     for what, several in (("problems", [one.name for one in chosen]), ("policies", names)):
         if not several or len(set(several)) < len(several):
@@ -88,6 +93,12 @@ def run(
     games: Tournament, out: Path, *, processes: int | None = None, command: str = "", stream: TextIO | None = None
 ) -> Found:
     """Play what has not been played yet, and write down what was found after each problem."""
+    check_directory(out)
+    if not any((out / problem.name / record.MANIFEST).exists() for problem in PROBLEMS):
+        check_unwritten(out, FILES)
+    together = on_accelerator()
+    tasks = sum(len(expand(game.study, together)) for game in games.rounds)
+    print(f"{len(games.rounds)} problems with {tasks} tasks in all", file=stream, flush=True)
     found = Found([], [], [], [])
     for number, game in enumerate(games.rounds):
         print(f"{game.problem.title} ({number + 1} of {len(games.rounds)} problems)", file=stream, flush=True)
@@ -101,7 +112,7 @@ def run(
 def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], list[str]]:
     """The standings of a problem from the records of its study."""
     parts = record.read_parts(directory / record.PARTS)
-    together = record.read_manifest(directory)["maker"]["together"]
+    together = read_manifest(directory)["maker"]["together"]
     done = [parts.tasks[task.digest] for task in expand(game.study, together) if task.digest in parts.tasks]
     results = [result for part in done for result in part.results]
     labels = [one.label for one in game.study.curves]
@@ -120,11 +131,11 @@ def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], lis
 def write(games: Tournament, found: Found, out: Path, command: str) -> Found:
     """Tables, figure and page of what is known so far."""
     places = ranks(found.rows)
-    write_atomically(out / "standings.csv", to_csv(found.rows).encode())
-    write_atomically(out / "standings.md", to_markdown(found.rows).encode())
-    files = [out / "standings.csv", out / "standings.md", out / "ranks.png", out / "ranks.pdf"]
+    table, tables, png, pdf, html = files = [out / name for name in FILES]
+    write_atomically(table, to_csv(found.rows).encode())
+    write_atomically(tables, to_markdown(found.rows).encode())
     drawn = figure.draw(places)
-    for path in files[2:]:
+    for path in (png, pdf):
         plot.save(drawn, path)
     games_played = [game for game in games.rounds if any(row.problem is game.problem for row in found.rows)]
     about = page.About(
@@ -136,5 +147,5 @@ def write(games: Tournament, found: Found, out: Path, command: str) -> Found:
         missing=[game.problem.title for game in games.rounds if game not in games_played],
         absent={game.problem.name: game.absent for game in games_played},
     )
-    write_atomically(out / "arena.html", page.page(found.rows, places, about).encode())
-    return found._replace(ranks=places, files=[*files, out / "arena.html"])
+    write_atomically(html, page.page(found.rows, places, about).encode())
+    return found._replace(ranks=places, files=files)

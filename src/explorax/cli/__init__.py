@@ -4,6 +4,7 @@ Only the standard library is imported before a subcommand is known, so that `exp
 """
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -13,21 +14,36 @@ from typing import Any
 from explorax import devices
 from explorax.cli import arena, commands, texts
 from explorax.cli.arena import add_arena
-from explorax.cli.commands import BAD_USAGE, FAILED, INTERRUPTED, complain
-from explorax.errors import ExploraxError
+from explorax.cli.commands import BAD_USAGE, FAILED, complain
+from explorax.cli.stopping import KEPT, exit_code, stoppable
+from explorax.errors import ExploraxError, RunFailed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    try:
+        with stoppable():
+            return run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt as stop:
+        complain(KEPT)
+        return exit_code(stop)
+
+
+def run(given: Sequence[str]) -> int:
+    """Run the command with these arguments; returns its exit code."""
     devices.prepare()
-    given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(given)
     options.command = shlex.join(["explorax", *without_places(given)])
     try:
         code: int = options.action(options)
+        print(end="", flush=True)
         return code
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except BrokenPipeError:  # whoever read what we print has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except RunFailed as error:
+        complain(str(error))
+        return FAILED
     except ExploraxError as error:
         complain(str(error))
         return BAD_USAGE
@@ -198,4 +214,7 @@ def add_theory(to: argparse.ArgumentParser) -> None:
 
 def number_or_printed(text: str) -> float | str:
     """An argument that is a number or the word."""
-    return text if text == "printed" else float(text)
+    try:
+        return text if text == "printed" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number or the word 'printed', got {text!r}") from None

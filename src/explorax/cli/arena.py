@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from explorax.cli.commands import DONE, FAILED, INTERRUPTED, complain, table, use_data
+from explorax.cli.commands import DONE, FAILED, complain, table, use_data
+from explorax.cli.stopping import exit_code
 
 ABOUT = """\
 Plays all policies on families of problems: logistic bandits with logits of standard
@@ -64,9 +65,9 @@ def arena(options: argparse.Namespace) -> int:
     games = tournament(policy_names=options.policies, **given)
     try:
         found = run(games, out, processes=options.processes, command=options.command)
-    except KeyboardInterrupt:
-        complain(f"interrupted: what is finished is kept in {out}; run the same command again to go on from there")
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        complain(f"stopped: what is finished is kept in {out}; run the same command again to go on from there")
+        return exit_code(stop)
     except RunFailed as error:
         complain(f"{error}\nwhat is finished is kept in {out}; run the same command again to go on from there")
         return FAILED

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from explorax.cli.stopping import exit_code
 from explorax.cli.texts import EXAMPLE
 from explorax.errors import InvalidArgument
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from explorax.experiments.study import Study
     from explorax.runner import Outputs
 
-DONE, FAILED, BAD_USAGE, CLAIM_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, BAD_USAGE, CLAIM_FAILED = 0, 1, 2, 3
 
 
 def complain(text: str) -> None:
@@ -102,9 +103,9 @@ def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
     figure = Figure(options.log, options.bound)
     try:
         outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
-    except KeyboardInterrupt:
-        complain(f"interrupted: {kept(out)}")
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        complain(f"stopped: {kept(out)}")
+        return exit_code(stop)
     except RunFailed as error:
         complain(f"{error}\n{kept(out)}")
         return FAILED
@@ -126,9 +127,14 @@ def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
         print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks; run the study again to go on\n")
     rows = outputs.summaries
     name, digits = {"regret": ("Regret", 1), "reward": ("Average reward", 4)}[outputs.measure]
-    print(f"{name} after {rows[0].rounds} rounds, mean ± standard error over {rows[0].instances} instances\n")
+    counts = sorted({row.instances for row in rows})
+    over = f"{counts[0]} instances" if len(counts) == 1 else f"the instances in brackets, {counts[0]} to {counts[-1]}"
+    print(f"{name} after {rows[0].rounds} rounds, mean ± standard error over {over}\n")
     curves, panels = ({getattr(row, kind): None for row in rows} for kind in ("curve", "panel"))  # in their order
-    cells = {(row.curve, row.panel): with_error(row.mean, row.stderr, digits) for row in rows}
+    cells = {}
+    for row in rows:
+        its_count = f" ({row.instances})" if len(counts) > 1 else ""
+        cells[row.curve, row.panel] = with_error(row.mean, row.stderr, digits) + its_count
     body = [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves]
     print(table([["", *panels], *body]))
     overall = [claim for claim in outputs.claims if claim.panel is None]

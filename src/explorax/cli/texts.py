@@ -6,7 +6,8 @@ exit codes:
   1    the run failed: a worker process died, or a file could not be written
   2    wrong usage or settings; one line on standard error says what to change
   3    --strict was given and a claim does not hold
-  130  interrupted by Ctrl-C; the same command goes on where it stopped
+  130  stopped by Ctrl-C; the same command goes on from there
+  143  stopped by SIGTERM, likewise
 """
 
 ABOUT = """\
@@ -54,8 +55,8 @@ files in the out directory:
                    figure2 for `reproduce deep`, theorems for `reproduce theorems`
   summary.csv      a row for each curve and panel: regret after the last round,
                    or average reward, its mean, standard error, quantiles and
-                   maximum over instances, seconds spent, and fits that did not
-                   converge
+                   maximum over instances, seconds spent compiling and running,
+                   and fits that did not converge
   claims.json      each claim, whether it holds, and the numbers behind that
   regret.parquet   every instance: curve, policy, design, environment, panel,
                    instance, round, cumulative regret and reward, a digest of

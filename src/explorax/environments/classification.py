@@ -24,7 +24,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from explorax import datasets
-from explorax.checks import check_count, check_whole, is_number
+from explorax.checks import check_count, check_size, check_whole, is_number
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import reward_of
 from explorax.errors import InvalidArgument, UnknownName
@@ -64,6 +64,7 @@ def classification(
     if not low < high:
         raise InvalidArgument(f"low={low!r} must be less than high={high!r}: examples of the target label pay more")
     dataset = datasets.load(data, label=label)
+    check_size(arms, dataset.features.shape[1])
     if target is not None and str(target) not in dataset.classes:
         raise UnknownName(f"target in the data set {dataset.name!r}", str(target), dataset.classes)
     first = 0 if target is None else dataset.classes.index(str(target))

@@ -28,7 +28,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import as_floats, check_count, check_positive, is_known
+from explorax.checks import as_floats, check_count, check_positive, check_size, is_known
 from explorax.environments.base import Environment, Offer
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
 from explorax.glm.families import Family
@@ -108,6 +108,7 @@ def environment(
     count, size = sizes(features, arms, given_arms, given_theta)
     if padded_to is not None and (arms_change or not isinstance(padded_to, int) or padded_to < size):
         raise InvalidArgument(f"padded_to={padded_to!r} must be a whole number of at least {size}, and arms fixed")
+    check_size(count, padded_to or size)
     check_nonzero(nonzero, count, size, fixed_arms is not None)
     check_best_score(best_score, arms_change, theta is not None, parameter_variance)
     std = variance(parameter_variance, size) ** 0.5

@@ -19,7 +19,7 @@ from typing import Any
 from explorax.datasets import as_path, known_name, load
 from explorax.environments.classification import optimum as best_reward
 from explorax.errors import ExploraxError
-from explorax.experiments.study import Curve, Panel, Study, curve
+from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once
 from explorax.record import Result
 from explorax.registry import entry_of, setting_names
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, in_every_panel, mean_and_stderr, measured
@@ -43,7 +43,7 @@ def study(
     scale: float = 1.0,
     policies: Iterable[str] | None = None,
     seed: int = 0,
-    checkpoints: int = 100,
+    checkpoints: int | None = None,
 ) -> Study:
     """Figure 2, or a variation on it; `policies` are all three unless given, and may be others of the registry.
 
@@ -61,7 +61,7 @@ def study(
         checkpoints=checkpoints,
         curves=tuple(
             one
-            for policy in (POLICIES if policies is None else policies)
+            for policy in (POLICIES if policies is None else each_policy_once(policies))
             for one in _curves(policy, rounds, percents, replay, scale)
         ),
     )

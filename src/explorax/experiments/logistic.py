@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from explorax.experiments.study import Curve, Study, curve, for_features
+from explorax.experiments.study import Curve, Study, curve, each_policy_once, for_features
 from explorax.record import Result
 from explorax.registry import entry_of, setting_names
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, growth
@@ -36,7 +36,7 @@ def study(
     tolerance: float | None = 1e-3,
     arms: int = 100,
     parameter_variance: float | Literal["printed"] | None = None,
-    checkpoints: int = 100,
+    checkpoints: int | None = None,
     spacing: str = "even",
 ) -> Study:
     """Figure 1, or a variation on it; `policies` are all four unless given, and may be others of the registry."""
@@ -52,7 +52,9 @@ def study(
         checkpoints=checkpoints,
         spacing=spacing,
         curves=tuple(
-            one for policy in (POLICIES if policies is None else policies) for one in _curves(policy, ridge, tolerance)
+            one
+            for policy in (POLICIES if policies is None else each_policy_once(policies))
+            for one in _curves(policy, ridge, tolerance)
         ),
     )
 

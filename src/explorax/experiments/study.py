@@ -13,7 +13,7 @@ As a settings file (TOML), with everything but `environment`, `rounds` and `curv
     measure = "regret"                       # or "reward": the average reward so far
     instances = 100
     seed = 0
-    checkpoints = 100                        # how many, or a list that ends at `rounds`
+    checkpoints = 100                        # how many, or a list of rounds that grows up to `rounds`
     spacing = "even"                         # or "log"
     environment_settings = { arms = 50 }
 
@@ -29,12 +29,13 @@ each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
 Without either there is one panel, for an environment that needs no more settings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from explorax import environments
-from explorax.checks import check_whole
+from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments import Environment
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
@@ -42,6 +43,8 @@ from explorax.registry import entry_of, make, policies, setting_names
 from explorax.summarize import MEASURES, Summary
 
 SPACINGS = ("even", "log")
+CHECKPOINTS = 100
+LONGEST_NAME = 100  # characters
 
 
 class Panel(NamedTuple):
@@ -74,16 +77,17 @@ class Study:
     measure: str = "regret"  # or "reward"
     instances: int = 100
     seed: int = 0
-    checkpoints: int | tuple[int, ...] = 100
+    checkpoints: int | tuple[int, ...] | None = None  # None becomes 100, or every round of a shorter run
     spacing: str = "even"
     environment_settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 1), ("instances", 1), ("seed", 0)):
-            check_whole(name, getattr(self, name), least)
-        for name in ("name", "environment"):
-            if not isinstance(getattr(self, name), str):
-                raise InvalidArgument(f"{name}={getattr(self, name)!r} must be text")
+        check_whole("rounds", self.rounds, 1, MOST_ROUNDS)
+        check_whole("instances", self.instances, 1, MOST_INSTANCES)
+        check_whole("seed", self.seed, 0, MOST_SEED)
+        check_name(self.name)
+        if not isinstance(self.environment, str):
+            raise InvalidArgument(f"environment={self.environment!r} must be text")
         for name, known in (("spacing", SPACINGS), ("measure", MEASURES)):
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
@@ -94,17 +98,23 @@ class Study:
         self._check_curves()
 
     def _check_checkpoints(self) -> None:
-        if isinstance(self.checkpoints, tuple):
-            last = 0
+        if self.checkpoints is None:
+            object.__setattr__(self, "checkpoints", min(CHECKPOINTS, self.rounds))
+        elif isinstance(self.checkpoints, tuple):
             for point in self.checkpoints:
-                check_whole("checkpoints", point, last + 1)
-                last = point
-            if last != self.rounds:
-                raise InvalidArgument(f"checkpoints end at {last}: let the last one be rounds={self.rounds}")
-            return
-        check_whole("checkpoints", self.checkpoints, 1)
-        if self.checkpoints > self.rounds:
-            raise InvalidArgument(f"checkpoints={self.checkpoints} are more than rounds={self.rounds}: ask for fewer")
+                check_whole("checkpoints", point, 1)
+            grow = all(one < other for one, other in pairwise(self.checkpoints))
+            if not grow or self.checkpoints[-1:] != (self.rounds,):
+                raise InvalidArgument(
+                    f"checkpoints must be a list of rounds that grows and ends at rounds={self.rounds}, "
+                    f"got {list(self.checkpoints)}. Sort it, or give a number of checkpoints."
+                )
+        else:
+            check_whole("checkpoints", self.checkpoints, 1)
+            if self.checkpoints > self.rounds:
+                raise InvalidArgument(
+                    f"checkpoints={self.checkpoints} are more than rounds={self.rounds}: ask for fewer"
+                )
 
     def _check_panels(self) -> None:
         tags = [panel.tags for panel in self.panels]
@@ -174,18 +184,41 @@ class Study:
         return plain
 
 
+def check_name(name: object) -> None:
+    """Raise unless the name of a study can be that of a directory, in the place where it is made."""
+    plain = isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME and name == name.strip()
+    if not plain or name in (".", "..") or set("/\\:") & set(str(name)):
+        raise InvalidArgument(
+            f"name must be a plain file name of 1 to {LONGEST_NAME} characters without / \\ and :, got {name!r}. "
+            "Choose where results go with --out."
+        )
+
+
+def each_policy_once(names: Iterable[str]) -> list[str]:
+    """The policies of these names; raises if one is named twice, under whatever spelling."""
+    found = [entry_of(name).name for name in names]
+    for name in found:
+        if found.count(name) > 1:
+            raise InvalidArgument(f"policies must be different ones, got {name} twice. Leave one out.")
+    return found
+
+
 def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None:
     """Raise unless there are some, each with a label of its own."""
     if not labelled:
         raise InvalidArgument(f"{name} is empty: give at least one")
     labels = [one.label for one in labelled]
     for label in labels:
-        if not isinstance(label, str) or not label or labels.count(label) > 1:
-            raise InvalidArgument(f"{name}: the label {label!r} must be text, not empty or used twice; give another")
+        if not isinstance(label, str) or not label:
+            raise InvalidArgument(f"{name}: the label {label!r} must be text, and not empty; give another")
+        if labels.count(label) > 1:
+            raise InvalidArgument(f"{name}: the label {label!r} is used twice; give each of them a label of its own")
 
 
 def from_settings(settings: Mapping[str, Any]) -> Study:
     """A study from plain data, as read from TOML or JSON."""
+    if not isinstance(settings, Mapping):
+        raise InvalidArgument(f"the settings of a study must be a table, got {settings!r}.")
     known = {one.name: one for one in fields(Study)}
     check_names("setting of a study", settings, [*known, "dims"])
     for name, one in known.items():
@@ -200,6 +233,12 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
     if "dims" in given and "panels" in given:
         raise InvalidArgument(f"dims={given['dims']!r} and panels are both given: leave one out")
     if "dims" in given:
+        builder = environments.BUILDERS.get(str(given["environment"]).lower())
+        if builder is not None and "features" not in setting_names(builder):
+            raise InvalidArgument(
+                f"dims must be left out with environment={given['environment']!r}, whose data decides the number of "
+                f"features, got dims={given['dims']!r}. Use panels for more than one data set."
+            )
         given["panels"] = for_features(given.pop("dims"))
     else:
         given["panels"] = tuple(_panel_from(one) for one in given.get("panels", [{"label": given["environment"]}]))
@@ -236,6 +275,8 @@ def curve(
     entry = entry_of(policy)
     if design is None:
         design = "informal" if "informal" in entry.designs else ""
+    if design and not entry.designs:
+        raise InvalidArgument(f"design must be left out for {entry.name}, which has no designs, got {design!r}.")
     if design not in (entry.designs or ("",)):
         raise UnknownName(f"design of {entry.name}", design, entry.designs)
     title = f"{entry.title} ({design})" if design else entry.title

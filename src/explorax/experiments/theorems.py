@@ -69,7 +69,7 @@ def study(
     instances: int = 50,
     arms: int = 100,
     seed: int = 0,
-    checkpoints: int = 100,
+    checkpoints: int | None = None,
 ) -> Study:
     """Both policies on problems of that kind, "logistic" or "gaussian"."""
     kind = kind_of(environment)

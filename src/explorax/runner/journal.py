@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from explorax import datasets, record
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study
-from explorax.record import Result
+from explorax.files import remove_leftovers
+from explorax.record import Parts, Result
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
 
@@ -24,16 +26,13 @@ class Journal:
 
     def __init__(self, study: Study, out: Path, together: bool, command: str):
         self.study, self.out, self.together = study, out, together
-        record.check_same_settings(out, study.settings())
-        before = record.read_manifest(out) if (out / record.MANIFEST).exists() else None
         self.maker = maker(study, together)  # now: the source files may be edited while the run goes on
-        if before is not None:
-            check_same_maker(out, before, self.maker)
-        for leftover in (out / record.PARTS).glob(".*.tmp"):  # of a run that was killed while it wrote
-            leftover.unlink(missing_ok=True)
         self.tasks = expand(study, together)
         found = record.read_parts(out / record.PARTS)
-        self.warnings = found.warnings
+        self.warnings = list(found.warnings)
+        before = self.before(found)
+        for directory in (out, out / record.PARTS):
+            remove_leftovers(directory)
         self.todo = [task for task in self.tasks if task.digest not in found.tasks]
         self.command = before["command"] if before else command
         self.started = datetime.fromisoformat(before["started"]) if before else datetime.now(UTC)
@@ -43,21 +42,55 @@ class Journal:
         if self.todo or before is None or before["status"] != "finished":
             self.write("running")
 
+    def before(self, found: Parts) -> dict[str, Any] | None:
+        """The manifest of a run to go on with; None for a new one, and where its parts are all that can be used."""
+        path = self.out / record.MANIFEST
+        try:
+            manifest = read_manifest(self.out) if path.exists() else None
+        except InvalidArgument as error:
+            if not found.tasks:
+                raise InvalidArgument(
+                    f"{path} is damaged, or of another program, and no finished parts are beside it: "
+                    "choose another directory with --out, or delete this file"
+                ) from error
+            manifest = None
+        if manifest is not None:
+            check_same_settings(self.out, manifest, self.study.settings())
+            check_same_maker(self.out, manifest, self.maker)
+        elif found.tasks:
+            self.check_parts(found)
+            self.warnings.append(
+                f"{path} was missing or damaged and is written anew: its times are those of this run alone"
+            )
+        return manifest
+
+    def check_parts(self, found: Parts) -> None:
+        """Raise unless all parts are of this study and were made by the same software, which they tell themselves."""
+        wanted, made_by = {task.digest for task in self.tasks}, record.settings_digest(self.maker)
+        ours = [task in wanted and part.metadata.get("maker") == made_by for task, part in found.tasks.items()]
+        if not all(ours):
+            raise InvalidArgument(
+                f"{self.out} has no {record.MANIFEST} that can be read, and {ours.count(False)} of {len(ours)} parts "
+                "are of other settings, data or software: choose another directory with --out, or delete this one"
+            )
+
     def keep(self, task: Task, outcome: Outcome) -> None:
         """Write the part of a finished task."""
-        environment, share = self.study.environment, outcome.seconds / len(task.curves)
+        environment, count = self.study.environment, len(task.curves)
+        times = outcome.seconds / count, None if outcome.compiling is None else outcome.compiling / count
         results = [
-            Result(curve.label, curve.policy, curve.design, environment, task.panel.label, records, share)
+            Result(curve.label, curve.policy, curve.design, environment, task.panel.label, records, *times)
             for curve, records in zip(task.curves, outcome.records, strict=True)
         ]
-        path, metadata = self.out / record.PARTS / task.filename, {"seconds_per_decision": outcome.pace}
+        path = self.out / record.PARTS / task.filename
+        metadata = {"seconds_per_decision": outcome.pace, "maker": record.settings_digest(self.maker)}
         record.write_part(path, results, task=task.digest, metadata=metadata)
         self.done += 1
         self.write("running")
 
     def finish(self) -> None:
         """Write that all is done, unless that is known."""
-        if record.read_manifest(self.out)["status"] != "finished":
+        if read_manifest(self.out)["status"] != "finished":
             self.write("finished")
 
     def write(self, status: str) -> None:
@@ -75,6 +108,23 @@ class Journal:
         record.write_manifest(self.out, content | {"maker": self.maker})
 
 
+def read_manifest(out: Path) -> dict[str, Any]:
+    """The manifest of a run; raises `InvalidArgument` where there is none that can be used."""
+    return record.read_manifest(out, ENTRIES)
+
+
+def _are_counts(tasks: Any) -> bool:
+    counts = [tasks.get(name) for name in ("done", "all")] if isinstance(tasks, dict) else [None]
+    return all(type(count) is int and count >= 0 for count in counts)
+
+
+ENTRIES = record.ENTRIES | {
+    "status": lambda value: isinstance(value, str),
+    "tasks": _are_counts,
+    "maker": lambda value: isinstance(value, dict) and isinstance(value.get("together"), bool),
+}
+
+
 def maker(study: Study, together: bool) -> dict[str, Any]:
     """What else decides the records, beside the settings: a run can only be continued by the same."""
     sources_of_data = [study.environment_arguments(panel).get("data") for panel in study.panels]
@@ -86,6 +136,29 @@ def maker(study: Study, together: bool) -> dict[str, Any]:
             sources.update(f"{inside.as_posix()}\n".encode() + path.read_bytes())
     versions = {"code": sources.hexdigest()[:16], "jax": importlib.import_module("jax").__version__}
     return versions | {"together": together} | ({"data": data} if data else {})
+
+
+def check_same_settings(out: Path, manifest: Mapping[str, Any], settings: Mapping[str, object]) -> None:
+    """Raise if a directory holds a run with other settings: its parts could not be continued."""
+    there, here = _leaves(manifest["settings"]), _leaves(record.plain(settings))
+    both = {name: (there.get(name, "absent"), here.get(name, "absent")) for name in {**there, **here}}
+    differ = [f"{name} is {old} there, {new} now" for name, (old, new) in both.items() if old != new]
+    if differ:
+        listed = "; ".join(differ[:6]) + (f"; and {len(differ) - 6} more" if len(differ) > 6 else "")
+        raise InvalidArgument(
+            f"{out} holds a run with other settings ({listed}): choose another directory with --out, or delete this one"
+        )
+
+
+def _leaves(tree: Any, name: str = "") -> dict[str, str]:
+    """A nested setting as {"curves[0].policy": "'glm_tsl'", …}."""
+    if isinstance(tree, dict) and tree:
+        inner = ((f"{name}.{key}" if name else key, value) for key, value in tree.items())
+    elif isinstance(tree, list) and tree and any(isinstance(item, dict) for item in tree):
+        inner = ((f"{name}[{index}]", value) for index, value in enumerate(tree))
+    else:
+        return {name: repr(tree)}
+    return {leaf: value for key, branch in inner for leaf, value in _leaves(branch, key).items()}
 
 
 def check_same_maker(out: Path, manifest: dict[str, Any], now: dict[str, Any]) -> None:

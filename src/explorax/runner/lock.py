@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from explorax.errors import InvalidArgument
-from explorax.files import acquire
+from explorax.files import acquire, writing
 
 LOCK = ".lock"
 
@@ -18,16 +18,19 @@ LOCK = ".lock"
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the lock of a directory, which is made if need be; raises if another process holds it."""
-    directory.mkdir(parents=True, exist_ok=True)
     path = directory / LOCK
-    with open(path, "a+") as file:  # neither this nor the lock is inherited by worker processes
+    with writing(path):
+        directory.mkdir(parents=True, exist_ok=True)
+        file = open(path, "a+")  # noqa: SIM115, closed below; neither this nor the lock is inherited by workers
+    with file:
         if not acquire(file.fileno()):
             file.seek(0)
             raise InvalidArgument(
                 f"out={str(directory)!r} is in use by process {file.read().strip() or 'unknown'}: "
                 "wait for that run, stop it, or choose another directory"
             )
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        with writing(path):
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
         yield  # the file stays behind: removing it would race with a process about to lock it

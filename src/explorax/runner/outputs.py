@@ -1,16 +1,20 @@
 """From the records in a directory to its tables, claims, figures and report."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from explorax import record, report, summarize
 from explorax.environments.glm import ARMS
-from explorax.errors import InvalidArgument
+from explorax.errors import CannotWrite, InvalidArgument
 from explorax.experiments import deep, logistic, theorems
 from explorax.experiments.study import Panel, Study, from_settings
+from explorax.files import remove_leftovers
 from explorax.record import Result
 from explorax.report import Picture
+from explorax.runner.journal import read_manifest
+from explorax.runner.lock import locked
 from explorax.runner.tasks import expand
 from explorax.summarize import Claim, Series, Summary
 
@@ -111,15 +115,38 @@ def check_figure(study: Study, figure: Figure) -> None:
         raise InvalidArgument("--log and --bound are about regret, and this study measures reward: leave them out")
 
 
+def check_free(study: Study, out: Path) -> None:
+    """Raise if a directory holds a file that the study would overwrite, and that no run has written."""
+    if (out / record.MANIFEST).exists() or any((out / record.PARTS).glob("*.parquet")):
+        return  # of a run; whether of this one is looked at next
+    stem = experiment_of(study).stem
+    drawn = [f"{stem}{more}.{kind}" for more in ("", "-log") for kind in ("png", "pdf")]
+    check_unwritten(out, [REGRET, "summary.csv", "claims.json", "report.html", *drawn])
+
+
+def check_unwritten(out: Path, names: Sequence[str]) -> None:
+    """Raise if there is a file of one of these names."""
+    foreign = [name for name in names if (out / name).exists()]
+    if foreign:
+        raise InvalidArgument(
+            f"{out} holds {', '.join(foreign)} that no run has written, and this one would overwrite: "
+            "choose another directory with --out, or move these files away"
+        )
+
+
 def rebuild(out: Path | str, figure: Figure = LINEAR) -> Outputs:
     """Write tables, claims, figures and the report anew from the records, also of a run that is not finished."""
-    return write(Path(out), figure)
+    out = Path(out)
+    if (out / record.MANIFEST).exists():
+        with suppress(InvalidArgument, CannotWrite), locked(out):  # else a run goes on there, which may be writing
+            remove_leftovers(out)
+    return write(out, figure)
 
 
 def kept(out: Path | str) -> str:
     """How much is there of a run that was stopped, and how to go on."""
     try:
-        tasks = record.read_manifest(Path(out))["tasks"]
+        tasks = read_manifest(Path(out))["tasks"]
     except InvalidArgument:
         return "nothing was finished yet; run the same command again"
     return f"{tasks['done']} of {tasks['all']} tasks are kept in {out}; run the same command again to go on from there"
@@ -127,8 +154,11 @@ def kept(out: Path | str) -> str:
 
 def write(out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
     """Write all that follows from the records in a directory."""
-    manifest = record.read_manifest(out)
-    study = from_settings(manifest["settings"])
+    manifest = read_manifest(out)
+    try:
+        study = from_settings(manifest["settings"])
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{out / record.MANIFEST} cannot be used: {error}; {record.REPAIR}") from error
     check_figure(study, figure)
     tasks = manifest["tasks"]["all"]
     results, done, more = collect(out, study, manifest)
@@ -136,7 +166,7 @@ def write(out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
         raise InvalidArgument(f"{out} holds no finished task yet: run the study first")
     files = []
     if done == tasks:
-        record.write(out / REGRET, results, {"settings_digest": manifest["settings_digest"]})
+        record.write(out / REGRET, results, {"settings_digest": record.settings_digest(study.settings())})
         files.append(out / REGRET)
     experiment = experiment_of(study)
     optima = experiment.optima(study)
@@ -164,10 +194,11 @@ def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[
     wanted = {task.digest for task in expand(study, manifest["maker"]["together"])}
     found = record.read_parts(out / record.PARTS)
     parts = [part.results for digest, part in found.tasks.items() if digest in wanted]
+    done = len(parts)
     if not parts and (out / REGRET).exists():  # of a finished run whose parts were thrown away
-        return record.read(out / REGRET).results, manifest["tasks"]["all"], found.warnings
+        parts, done = [record.read(out / REGRET).results], manifest["tasks"]["all"]
     merged = record.combine((result for results in parts for result in results), curves, panels)
-    return merged.results, len(parts), found.warnings + merged.warnings
+    return merged.results, done, found.warnings + merged.warnings
 
 
 def draw(

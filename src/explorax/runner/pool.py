@@ -10,6 +10,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -96,6 +97,8 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
             watcher.started(numbers[task.digest], task)
 
         def progress(rounds: int) -> None:
+            if stopped.is_set():
+                raise RunFailed("stopped")
             for task in batch:
                 watcher.advanced(numbers[task.digest], task, rounds)
 
@@ -104,11 +107,16 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
         # Batches share the device, so their pace says little.
         return [player.play(task, progress)._replace(pace=None) for task in batch]
 
+    stopped = threading.Event()
     with ThreadPoolExecutor(1 if study.environment in HEAVY else THREADS) as threads:
         running = {threads.submit(play, batch): batch for batch in batches.values()}
-        for done in as_completed(running):
-            for task, outcome in zip(running[done], done.result(), strict=True):
-                watcher.finished(numbers[task.digest], task, outcome)
+        try:
+            for done in as_completed(running):
+                for task, outcome in zip(running[done], done.result(), strict=True):
+                    watcher.finished(numbers[task.digest], task, outcome)
+        finally:  # where something went wrong the other batches end with their next chunk of rounds
+            stopped.set()
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 def labels(task: Task) -> tuple[str, ...]:
@@ -222,12 +230,12 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Processes started meanwhile never see a Ctrl-C, which a terminal sends to all: this process alone acts on it."""
+    """Processes started meanwhile never see a Ctrl-C or SIGTERM, which may be sent to all: this one acts on it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # starting it unblocks signals, so it must be up before
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:

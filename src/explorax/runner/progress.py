@@ -3,9 +3,11 @@
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+from explorax.files import writing
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
 
@@ -13,8 +15,8 @@ from explorax.runner.worker import Outcome
 class Lines:
     """Prints a line for each finished task; knows how much is done and how long the rest will take."""
 
-    def __init__(self, todo: Sequence[Task], count: int, stream: TextIO):
-        self.stream, self.count = stream, count
+    def __init__(self, todo: Sequence[Task], count: int, stream: TextIO, where: str = ""):
+        self.stream, self.count, self.where = stream, count, where
         self.done = count - len(todo)  # what an earlier run has left included
         self.cost = sum(task.cost for task in todo)
         self.paid: dict[int, float] = {}  # cost so far of each running task, by worker
@@ -24,6 +26,9 @@ class Lines:
     def __enter__(self) -> Self:
         if self.done:
             self.say(f"{self.done} of {self.count} tasks are done already")
+        if todo := self.count - self.done:
+            tasks = "1 task" if todo == 1 else f"{todo} tasks"
+            self.say(f"{tasks} {self.where}; programs are compiled first, which may take a minute or more")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -40,8 +45,10 @@ class Lines:
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
         """A task ends."""
         self.count_in(worker, task)
-        speed = rate(task.plays / max(outcome.seconds, 1e-9))
-        self.say(f"[{self.done}/{self.count}] {task}: {outcome.seconds:.1f} s, {speed}{self.left()}")
+        running = outcome.seconds - (outcome.compiling or 0.0)
+        compiling = "" if outcome.compiling is None else f"{outcome.compiling:.1f} s compiling, "
+        speed = rate(task.plays / max(running, 1e-9))
+        self.say(f"[{self.done}/{self.count}] {task}: {compiling}{running:.1f} s running, {speed}{self.left()}")
 
     def count_in(self, worker: int, task: Task) -> None:
         """One more is done."""
@@ -63,14 +70,15 @@ class Lines:
 
     def say(self, text: str) -> None:
         """Print at once, also into a file or a pipe."""
-        print(text, file=self.stream, flush=True)
+        with writing(Path("standard output")):
+            print(text, file=self.stream, flush=True)
 
 
 class Live(Lines):
     """A bar for the whole, and one for each running task with its speed."""
 
-    def __init__(self, todo: Sequence[Task], count: int, stream: TextIO):
-        super().__init__(todo, count, stream)
+    def __init__(self, todo: Sequence[Task], count: int, stream: TextIO, where: str = ""):
+        super().__init__(todo, count, stream, where)
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
@@ -119,15 +127,18 @@ class Live(Lines):
         self.display.update(self.overall, description=description, completed=self.total_paid)
 
 
-def display(todo: Sequence[Task], count: int, stream: TextIO | None = None) -> Lines:
-    """The display that suits the stream (standard output unless given) for those of `count` tasks that are to do."""
+def display(todo: Sequence[Task], count: int, stream: TextIO | None = None, where: str = "") -> Lines:
+    """The display that suits the stream (standard output unless given) for those of `count` tasks that are to do.
+
+    `where` says in the first line what they are done by.
+    """
     stream = stream or sys.stdout
     if stream.isatty():
         try:
-            return Live(todo, count, stream)
+            return Live(todo, count, stream, where)
         except ImportError:  # rich comes with the `experiments` extra; lines will do
             pass
-    return Lines(todo, count, stream)
+    return Lines(todo, count, stream, where)
 
 
 def rate(speed: float) -> str:

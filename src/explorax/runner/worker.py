@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
-from explorax.experiments.study import Panel, Study
+from explorax.experiments.study import CHECKPOINTS, Panel, Study
 from explorax.record import Records, settings_digest
+from explorax.runner.compiling import compile_seconds, compile_times
 from explorax.runner.tasks import Task
 from explorax.simulate import Job, check_schedule, share_program, simulate_together
 
@@ -29,6 +30,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # one of these is in what JAX raises then
 PAUSE = 0.2  # seconds between two messages about progress
 
 
@@ -36,7 +38,8 @@ class Outcome(NamedTuple):
     """What a task leaves."""
 
     records: list[Records]  # of each of its curves
-    seconds: float  # wall time, compilation included
+    seconds: float  # wall time
+    compiling: float | None = None  # of it, spent compiling; None where that cannot be told
     pace: float | None = None  # seconds for each decision without compilation; None where that cannot be told
 
 
@@ -119,15 +122,17 @@ class Player:
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
         """The outcome of a task; `progress` hears how many rounds are done."""
         began = time.perf_counter()
-        study, environment, clock = self.study, self.environment(task.panel), Clock(progress)
-        schedule = check_schedule(task.rounds, study.checkpoints, study.spacing, None, clock)
+        study, clock = self.study, Clock(progress)
+        schedule = check_schedule(task.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, clock)
         instances = range(task.first, task.first + task.instances)
-        jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
-        shared = all(share_program(jobs[0], job) for job in jobs)
-        batches = [jobs] if shared else [[job] for job in jobs]
-        records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
+        with compile_times() as spans:
+            environment = self.environment(task.panel)
+            jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
+            shared = all(share_program(jobs[0], job) for job in jobs)
+            batches = [jobs] if shared else [[job] for job in jobs]
+            records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
         pace = clock.pace(task.instances * len(task.curves))
-        return Outcome(records, time.perf_counter() - began, pace)
+        return Outcome(records, time.perf_counter() - began, compile_seconds(spans), pace)
 
     def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
         """The outcomes of tasks that differ in their features as one batch, where that can be; raises if it cannot.
@@ -137,15 +142,17 @@ class Player:
         began = time.perf_counter()
         study = self.study
         features: list[int] = [task.panel.environment_settings["features"] for task in tasks]
-        schedule = check_schedule(study.rounds, study.checkpoints, study.spacing, None, progress)
+        schedule = check_schedule(study.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, progress)
         jobs = []
         for task, own in zip(tasks, features, strict=True):
             environment = study.make_environment(task.panel, padded_to=max(features))
             jobs += [Job(study.make(curve, task.panel, features=own), environment) for curve in task.curves]
-        records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
+        with compile_times() as spans:
+            records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
         found = [[next(records) for _ in task.curves] for task in tasks]
-        seconds = (time.perf_counter() - began) / len(tasks)
-        return [Outcome(of_task, seconds) for of_task in found]
+        seconds, compiling = time.perf_counter() - began, compile_seconds(spans)
+        share = None if compiling is None else compiling / len(tasks)
+        return [Outcome(of_task, seconds / len(tasks), share) for of_task in found]
 
     def attempt(self, task: Task, progress: Callable[[int], None]) -> Outcome | Failure:
         """The outcome, or why there is none, as text: exceptions do not all survive a pipe."""
@@ -153,5 +160,7 @@ class Player:
             return self.play(task, progress)
         except ExploraxError as error:
             return Failure(str(error), wrong_input=True)
-        except Exception:
+        except Exception as error:
+            if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
+                return Failure(f"memory ran out ({error}): ask for fewer arms or features, or processes", False)
             return Failure(traceback.format_exc(), wrong_input=False)
