@@ -30,10 +30,12 @@ def check_positive(name: str, value: float, remedy: str = "") -> None:
         raise InvalidArgument(f"{name}={value!r} must be a finite number above 0{remedy}")
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise unless the value is a whole number of at least that."""
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Raise unless the value is a whole number of at least that, and of at most that if there is a limit."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")
+    if most is not None and value > most:
+        raise InvalidArgument(f"{name}={value!r} must be a whole number of at most {most}")
 
 
 def check_count(name: str, value: Any, meaning: str, below: int | None = None) -> None:

@@ -35,6 +35,7 @@ class Saved(NamedTuple):
     pulled: Pulled  # and what they were
     described: list[list[Any]]  # the arrays of the state: names, shapes, dtypes
     arrays: dict[str, np.ndarray]
+    explore_floor: float = 0.0
 
     def state(self, like: State, path: object) -> State:
         """The state of the policy; `like` is one that the policy makes."""
@@ -59,6 +60,7 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
         "policy": recipe and recipe.name,
         "settings": recipe.settings if recipe and snapshot.plain(list(recipe.settings.values())) else None,
         "set": saved.set and saved.set.kind,
+        "explore_floor": saved.explore_floor,
         "decisions": saved.decisions,
         "dropped": saved.dropped,
         "names": None if arms is None else list(arms.names),
@@ -92,6 +94,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
             pulled=Pulled(arrays["pending_rows"], arrays["pending_features"]),
             described=schema["state"],
             arrays=arrays,
+            explore_floor=schema.get("explore_floor", 0.0),
         )
     except (KeyError, TypeError) as error:
         raise InvalidSnapshot(f"{path} lacks something, or has it in another form: {error!r}") from error
