@@ -11,6 +11,7 @@ ORDER = [
     "explorax.errors",
     "explorax.checks",
     "explorax.batching",
+    "explorax.programs",
     "explorax.extras",
     "explorax.files",
     "explorax.tables",

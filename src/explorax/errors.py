@@ -21,8 +21,13 @@ Inside a compiled loop values are unknown and nothing can be raised: shapes and 
 values only in plain calls.
 """
 
+import bisect
 import difflib
+import reprlib
 from collections.abc import Iterable
+
+SHOWN, LETTERS = 50, 60  # names that a message lists, and letters that it shows of a name
+NEAR = 500  # names on each side, in alphabetical order, among which a similar one is looked for
 
 
 class ExploraxError(Exception):
@@ -37,10 +42,19 @@ class UnknownName(InvalidArgument):
     """A name that is not in a list of known names; carries the nearest ones."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]):
-        known = sorted(known)
-        near = difflib.get_close_matches(str(name).lower().replace("-", "_"), known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        super().__init__(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}")
+        known, wanted = sorted(known), str(name)[:LETTERS].lower().replace("-", "_")
+        place = bisect.bisect(known, wanted)
+        near = difflib.get_close_matches(wanted, known[max(0, place - NEAR) : place + NEAR], n=1, cutoff=0.5)
+        hint = f"did you mean {shortened(near[0])!r}? " if near else ""
+        more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+        listed = ", ".join(map(shortened, known[:SHOWN]))
+        given = repr(shortened(name)) if isinstance(name, str) else reprlib.repr(name)
+        super().__init__(f"unknown {kind} {given}: {hint}known are {listed}{more}")
+
+
+def shortened(name: str) -> str:
+    """A name as a message shows it."""
+    return name if len(name) <= LETTERS else f"{name[:LETTERS]}…"
 
 
 def check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:

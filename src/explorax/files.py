@@ -65,7 +65,7 @@ def temporary(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(directory: Path, name: str | None = None) -> None:
-    """Remove what `write_atomically` leaves in a directory when its process is killed: of the file `name`, or of all."""
+    """Remove what `write_atomically` leaves in a directory when its process is killed; of one file, if it is named."""
     of_name = ".+" if name is None else re.escape(name)
     for beside in Path(directory).glob(".*.tmp"):
         if re.fullmatch(rf"\.{of_name}\.\d+\.\d+\.tmp", beside.name):

@@ -75,6 +75,8 @@ EDITS = {  # kind, schema, arrays, words
     "names twice": ("fixed", {"names": ["a", "a", "b", "c"]}, {}, "arm name 'a' is given twice"),
     "too many names": ("fixed", {"names": ["a", "b", "c", "d", "e"]}, {}, "5 names do not go with a table of 4 arms"),
     "too few names": ("fixed", {"names": ["a"]}, {}, "1 names do not go with a table of 4 arms"),
+    "no name": ("fixed", {"names": [None, "b", "c", "d"]}, {}, "an arm on offer has no name"),
+    "explore_floor": ("fixed", {"explore_floor": 2}, {}, "explore_floor must be a number from 0"),
     "names are no list": ("fixed", {"names": 3}, {}, "lacks something, or has it in another form"),
     "rows below 0": ("fixed", {}, {"pending_rows": with_first(-1)}, "must be rows from 0 to 3, got"),
     "rows beyond the arms": ("fixed", {}, {"pending_rows": with_first(4)}, "must be rows from 0 to 3, got"),

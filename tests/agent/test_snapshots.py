@@ -132,6 +132,7 @@ def test_arms_that_came_and_went(tmp_path):
     agent = fixed("glm_tsl")
     agent.learn(list(agent.choose_many(10).ids), np.tile([0.0, 1.0], 5))
     agent.add_arm("new", [1.0, 1.0, 1.0])
+    agent.update_arm("arm 2", [0.5, -1.0, 0.0])
     agent.retire_arm("arm 1")
     agent.save(tmp_path / "agent.npz")
     loaded = Agent.load(tmp_path / "agent.npz")

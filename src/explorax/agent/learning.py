@@ -5,7 +5,6 @@ A batch is taken in pieces of a few fixed sizes, so that a handful of programs s
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -19,6 +18,7 @@ from explorax.errors import HistoryFull, InvalidReward, InvalidShape
 from explorax.glm import families
 from explorax.glm.history import Rows, check_room
 from explorax.policies.base import Policy, State
+from explorax.programs import kept
 
 PIECES = (1024, 128, 16)  # and the rest one by one
 
@@ -40,13 +40,13 @@ def learn(
     return packed
 
 
-@lru_cache(maxsize=256)
+@kept
 def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Packed]:
     """An update of a packed state."""
     return compiled(lambda packed, *pulled: packing.pack(update(packing.unpack(packed), *pulled)))
 
 
-@lru_cache(maxsize=256)
+@kept
 def updates(update: Callable[..., State], packing: Packing, size: int) -> Callable[..., Packed]:
     """`size` updates as one program."""
 
@@ -61,10 +61,7 @@ def updates(update: Callable[..., State], packing: Packing, size: int) -> Callab
 
 def checked_rewards(rewards: object, ids: Sequence[int], single: bool) -> np.ndarray:
     """Rewards as an array, one for each decision."""
-    try:
-        array = np.asarray(rewards, float)
-    except (TypeError, ValueError):
-        raise InvalidReward(f"reward {rewards!r} is not a number") from None
+    array = families.as_rewards(rewards)
     if array.shape != (() if single else (len(ids),)):
         raise InvalidShape(f"reward has shape {array.shape}: give one number for each of {len(ids)} decisions")
     return array.reshape(len(ids))

@@ -21,6 +21,7 @@ from explorax.policies.base import Policy, State
 from explorax.registry import make
 
 LEAST = {"seed": 0, "draws": 0, "max_pending": 1, "features": 1, "decisions": 0, "dropped": 0, "unsure": 0}
+SETTINGS = ("seed", "dtype", "draws", "explore_floor", "max_pending", "features", "kind")
 NAMED = ("fixed", "context")  # kinds of agents with arms of their own
 KINDS = (*NAMED, "changing", "set")
 Arrays = dict[str, np.ndarray]
@@ -33,6 +34,7 @@ class Saved(NamedTuple):
     seed: int
     dtype: str
     draws: int
+    explore_floor: float
     max_pending: int
     features: int
     kind: str  # of its arms, see KINDS
@@ -52,6 +54,7 @@ class Saved(NamedTuple):
             seed=agent.seed,
             dtype=agent.dtype,
             draws=agent._known.draws,
+            explore_floor=agent._known.floor,
             max_pending=agent._pending.limit,
             features=agent.kind.features,
             kind=agent.kind.name if agent.points is None else "set",
@@ -63,12 +66,13 @@ class Saved(NamedTuple):
             arrays=arrays,
         )
 
-    def arguments(self, draws: int | None, max_pending: int | None) -> dict[str, Any]:
-        """What an agent like this one is made with, and its policy; of some settings others may be given."""
+    def arguments(self, draws: int | None, explore_floor: float | None, max_pending: int | None) -> dict[str, Any]:
+        """What an agent like this one is made with, beside its policy; of some settings others may be given."""
         settings = {
             "seed": self.seed,
             "dtype": self.dtype,
             "draws": self.draws if draws is None else draws,
+            "explore_floor": self.explore_floor if explore_floor is None else explore_floor,
             "max_pending": self.max_pending if max_pending is None else max_pending,
         }
         if self.set is not None:
@@ -107,7 +111,7 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
             raise InvalidArgument("attributes of arms must be text, numbers, True or False to be saved")
     if saved.encoder is not None:
         arrays["encoder"] = np.frombuffer(saved.encoder.dumps(), np.uint8)
-    schema = {name: getattr(saved, name) for name in ("seed", "dtype", "draws", "max_pending", "features", "kind")}
+    schema = {name: getattr(saved, name) for name in SETTINGS}
     schema |= {name: getattr(ledger, name) for name in ("decisions", "offset", "spans", "dropped", "unsure")}
     schema |= {
         "policy": recipe and recipe.name,
@@ -138,7 +142,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
     schema, arrays = snapshot.read(path)
     if schema["format"] == 1:  # decisions that were under way had numbers, but are not in it
         count = schema["decisions"]
-        schema |= {"offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
+        schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
     for name, least in LEAST.items():
         check_whole(name, schema[name], least)
     features, dtype, kind = schema["features"], schema["dtype"], schema["kind"]
@@ -163,7 +167,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
             raise InvalidArgument(f"features={features} where the set of arms has {arm_set.features}")
     return Saved(
         policy_of(schema, policy, path),
-        **{name: schema[name] for name in ("seed", "dtype", "draws", "max_pending", "features", "kind")},
+        **{name: schema[name] for name in SETTINGS},
         set=arm_set,
         encoder=encoder,
         arms=arms,
@@ -177,11 +181,14 @@ def arms_of(schema: dict[str, Any], arrays: Arrays) -> Arms:
     """The agent's own arms."""
     in_context = schema["kind"] == "context"
     columns, dtype = (0, "float64") if in_context else (schema["features"], schema["dtype"])
-    names, attributes = tuple(checked_names(schema["names"])), tuple(schema["attributes"])
+    names, attributes = tuple(schema["names"]), tuple(schema["attributes"])
+    checked_names(name for name in names if name is not None)
     rows = check_array("arms", arrays, (None, columns), dtype, "the table of arms")
     active = check_array("active", arrays, (len(rows),), "bool", "which arms are on offer")
     if not 1 <= len(names) <= len(rows) or active[len(names) :].any():
         raise InvalidArgument(f"{len(names)} names do not go with a table of {len(rows)} arms")
+    if any(name is None and (on or in_context) for name, on in zip(names, active, strict=False)):
+        raise InvalidArgument("an arm on offer has no name")
     if len(attributes) != (len(names) if in_context else 0):
         raise InvalidArgument(f"attributes of {len(attributes)} arms do not go with {len(names)} names")
     for name, own in zip(names, attributes, strict=False):

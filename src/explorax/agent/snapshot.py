@@ -6,7 +6,8 @@ checksums, so a damaged one is noticed.  Nothing is read on trust: an array must
 there is room for it, and numbers must be finite.
 
     format 1    ids of decisions are their numbers, from 0 on
-    format 2    ids have an offset (`ids.py`): `offset`, `spans` and `unsure` are new in the schema
+    format 2    ids have an offset (`ids.py`): `offset`, `spans` and `unsure` are new in the schema, as is
+                `explore_floor`; a name may be None, of a row that an arm had before it was updated
 
 **Atomic.**  A snapshot is written beside its place and moved there when it is on the disk: whoever reads finds the old
 one or the new one, whatever happens in between.  Of a symbolic link the file that it leads to is written.  What a

@@ -25,6 +25,7 @@ from jax.typing import ArrayLike
 
 from explorax.checks import as_floats, check_count, check_positive, is_known
 from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
+from explorax.programs import bounded_jit
 
 State = Any  # a pytree of arrays; each policy has its own
 Act = Callable[[Array, State, Array, Array, Array | None], "Action"]
@@ -121,12 +122,12 @@ def compiled(
 ) -> Program:
     """`act` and `update` compiled, and with every argument checked first."""
 
-    @jax.jit
+    @bounded_jit
     @jax.default_matmul_precision("highest")
     def compiled_act(key: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Action:
         return act(key, state, arms, t, offered)
 
-    @jax.jit
+    @bounded_jit
     @jax.default_matmul_precision("highest")
     def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
         return update(state, arm, x, reward)

@@ -211,7 +211,7 @@ class GLMModel:
         floor = self.ridge if whitens and self.forgets else None
         history = self.nothing(arms, size, dtype, GRAM_RIDGE if floor is None else floor)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
-        plan = exploration.plan(self.explore, arms, eigenvalue, self.features)
+        plan = exploration.plan(self.explore, arms, eigenvalue, self.features, must_span=self.ridge == 0)
         ridge = jnp.asarray(self.ridge, dtype)
         # Without a ridge the first curvatures are singular: nothing to keep.
         kept, recent = None, None
