@@ -20,6 +20,7 @@ import itertools
 import json
 import numbers
 import reprlib
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -314,7 +315,7 @@ def checked_value(what: str, value: Any, kind: str | None) -> Any:
     found = kind_of(type(value))
     if found == "number" and kind in (found, None):
         plain = value if isinstance(value, int) else float(value)
-        if kind is None or abs(plain) <= np.finfo(float).max:
+        if kind is None or abs(plain) <= sys.float_info.max:
             return plain
     elif found is not None and kind in (found, None):
         return PLAIN[found](value)
