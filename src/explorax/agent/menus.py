@@ -17,7 +17,7 @@ import numpy as np
 
 from explorax.agent.arms import Arms, Table, read_table, read_tables
 from explorax.agent.encoding import Encoder
-from explorax.checks import check_whole
+from explorax.checks import check_magnitude, check_whole
 from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
 
 LEAST_ROOM = 8  # rows that arms on offer are padded to, at the least
@@ -146,7 +146,9 @@ class InContext(Kind):
             self.check_context(arms, context)
         assert self.encoder is not None
         rows = self.encoder.transform([{**context, **own} for context in contexts for own in attributes])
-        return [Table(names, each) for each in rows.astype(self.dtype).reshape(len(contexts), len(names), -1)]
+        rows = rows.astype(self.dtype)
+        check_magnitude("features of arms in their context", rows)
+        return [Table(names, each) for each in rows.reshape(len(contexts), len(names), -1)]
 
     def check_context(self, arms: Arms, context: Any) -> None:
         """Raise unless a context is a dict of columns that the arms do not have themselves."""
