@@ -4,15 +4,15 @@
     ├── InvalidArgument            an argument or setting cannot be used (also a ValueError)
     │   ├── UnknownName            no policy, family, option or setting of that name; the nearest is suggested
     │   ├── InvalidShape           an array does not have the shape it must have
-    │   ├── InvalidFeatures        features that are not finite, or arms that do not span the space
+    │   ├── InvalidFeatures        features that are not finite, too large, or arms that do not span the space
     │   ├── InvalidReward          a reward that the family cannot produce
     │   ├── UnknownDecision        a reward for a decision that does not wait for one
     │   │   └── AlreadyRewarded    … because it has had its reward
     │   ├── InvalidSnapshot        a file that is no snapshot, or one that cannot be understood
     │   └── TheoryNotApplicable    a theorem's precondition does not hold
     ├── NoMaximumLikelihood        without a ridge the estimate does not exist
+    ├── NotFinite                  a state holds NaN or infinity, or an update would have left them there
     ├── HistoryFull                a fixed-capacity history has no room for another reward
-    ├── NotFinite                  a state would hold, or holds, NaN or infinity
     └── RunFailed                  a run stopped before its end; what it had finished is kept
         └── CannotWrite            … because a file could not be written (also an OSError)
 
@@ -70,7 +70,7 @@ class InvalidShape(InvalidArgument):
 
 
 class InvalidFeatures(InvalidArgument):
-    """Features are not finite, or the arms do not span the feature space."""
+    """Features are not finite or too large for their dtype, or the arms do not span the feature space."""
 
 
 class InvalidReward(InvalidArgument):
@@ -93,12 +93,12 @@ class NoMaximumLikelihood(ExploraxError):
     """Without a ridge the estimate does not exist, or cannot be shown to exist."""
 
 
+class NotFinite(ExploraxError):
+    """An update would have left NaN or infinity in the state, which stays as it was."""
+
+
 class HistoryFull(ExploraxError):
     """A fixed-capacity history has no room for another reward."""
-
-
-class NotFinite(ExploraxError):
-    """A state would hold, or holds, NaN or infinity."""
 
 
 class TheoryNotApplicable(InvalidArgument):

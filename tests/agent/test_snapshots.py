@@ -1,5 +1,6 @@
 """State that survives: saved whole or not at all, loaded exactly or refused."""
 
+import functools
 import io
 import json
 import pickle
@@ -158,6 +159,58 @@ def test_a_network_of_ones_own_is_given_again(tmp_path):
     assert loaded.choose(TABLES[1]) == agent.choose(TABLES[1])
     with pytest.raises(errors.InvalidSnapshot, match="saved with the policy 'deep_fl', not 'lin_ts'"):
         Agent.load(tmp_path / "agent.npz", make("lin_ts"))
+
+
+def full(tmp_path, name="glm_tsl", **settings):
+    """An agent with three rewards and no room for more, of two decisions that still wait; saved."""
+    agent = Agent(make(name, capacity=3, **settings), features=3, draws=0)
+    ids = [agent.choose(table).id for table in (*TABLES, TABLES[0])]
+    agent.learn(ids[:3], [1.0, 0.0, 1.0])
+    agent.save(tmp_path / "agent.npz")
+    return agent, ids[3:]
+
+
+def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
+    agent, waiting = full(tmp_path, explore="none")
+    remedy = r"Agent.load\(path, make\('glm_tsl', capacity=6, explore='none'\)\)"
+    with pytest.raises(errors.HistoryFull, match=f"all 3 rows are taken: give a larger capacity.*{remedy}"):
+        agent.learn(waiting, [1.0, 0.0])
+    larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, explore="none"))
+    larger.learn(waiting, [1.0, 0.0])
+    never_full = Agent(make("glm_tsl", capacity=6, explore="none"), features=3, draws=0)
+    never_full.learn([never_full.choose(table).id for table in (*TABLES, TABLES[0])], [1.0, 0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_allclose(larger.state.theta_mle, never_full.state.theta_mle, atol=1e-6)
+    assert larger.state.history.seen == 5
+    larger.save(tmp_path / "larger.npz")
+    assert Agent.load(tmp_path / "larger.npz").policy.recipe.settings["capacity"] == 6
+
+
+@pytest.mark.parametrize("memory", ["constant", "refitted"])
+def test_an_agent_goes_on_with_another_memory(memory, tmp_path):
+    agent, waiting = full(tmp_path)
+    loaded = Agent.load(tmp_path / "agent.npz", make("glm_tsl", memory=memory))
+    np.testing.assert_allclose(loaded.state.theta_mle, agent.state.theta_mle, atol=1e-6)
+    loaded.learn(waiting, [1.0, 0.0])
+    assert loaded.pending == []
+
+
+def test_other_settings_that_a_state_cannot_have(tmp_path):
+    full(tmp_path)
+    load = functools.partial(Agent.load, tmp_path / "agent.npz")
+    with pytest.raises(errors.HistoryFull):
+        load(make("glm_tsl", capacity=2))
+    with pytest.raises(errors.InvalidSnapshot, match="cannot go on with .*: leave family as it was"):
+        load(make("glm_tsl", family="poisson"))
+    with pytest.raises(errors.InvalidSnapshot, match="discount"):
+        load(make("glm_tsl", discount=0.9))
+    full(tmp_path, memory="refitted")
+    load(make("glm_tsl", memory="constant")).save(tmp_path / "agent.npz")
+    with pytest.raises(errors.InvalidSnapshot, match=r"agent.npz cannot be used: "):
+        load(make("glm_tsl", capacity=100))
+    agent, _ = lived("linear")
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(errors.InvalidSnapshot, match=r"lin_ts cannot go on with .*: leave scale as it was"):
+        load(make("lin_ts", scale=2.0))
 
 
 def rewritten(path, **changes):

@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 
 from explorax.agent.encoding import Encoder
+from explorax.checks import check_magnitude
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 
 LEAST_ROOM = 8  # rows that are added at a time, at the least
@@ -34,6 +35,7 @@ def read_table(given: Any, features: int | None, dtype: str, encoder: Encoder | 
     elif hasattr(given, "columns") and hasattr(given, "index"):  # pandas: an index that only counts has no names
         names = None if list(given.index) == list(range(len(given))) else list(given.index)
     rows = as_matrix(given, dtype) if encoder is None else encoder.transform(given).astype(dtype)
+    check_magnitude("arms", rows)
     if features not in (None, rows.shape[1]):
         raise InvalidShape(f"arms have {rows.shape[1]} features where the agent was made for {features}")
     return Table(range(len(rows)) if names is None else checked_names(names), rows)
@@ -42,6 +44,7 @@ def read_table(given: Any, features: int | None, dtype: str, encoder: Encoder | 
 def read_tables(given: Any, features: int, dtype: str) -> np.ndarray:
     """An array (N, K, d) of the features of arms in N decisions."""
     rows = as_matrix(np.asarray(given).reshape(-1, np.shape(given)[-1]), dtype).reshape(np.shape(given))
+    check_magnitude("arms", rows)
     if rows.shape[-1] != features:
         raise InvalidShape(f"arms have {rows.shape[-1]} features where the agent was made for {features}")
     return rows
@@ -62,8 +65,6 @@ def as_matrix(given: Any, dtype: str) -> np.ndarray:
         ) from None
     if rows.ndim != 2 or 0 in rows.shape:
         raise InvalidShape(f"arms have shape {rows.shape}: give a matrix with one row of features for each arm")
-    if not np.isfinite(rows).all():
-        raise InvalidFeatures("arms contain NaN or infinity: clean the data first")
     return rows
 
 

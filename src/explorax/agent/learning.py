@@ -14,7 +14,8 @@ from jax import lax
 from explorax.agent.deciding import compiled
 from explorax.agent.packing import Packed, Packing
 from explorax.agent.pending import Pulled
-from explorax.errors import HistoryFull, InvalidReward, InvalidShape
+from explorax.checks import all_finite, check_reward_size
+from explorax.errors import HistoryFull, InvalidShape, NotFinite
 from explorax.glm import families
 from explorax.glm.history import Rows, check_room
 from explorax.policies.base import Policy, State
@@ -26,8 +27,8 @@ PIECES = (1024, 128, 16)  # and the rest one by one
 def learn(
     update: Callable[..., State], packing: Packing, packed: Packed, pulled: Pulled, rewards: np.ndarray
 ) -> Packed:
-    """The packed state after these rewards."""
-    start = 0
+    """The packed state after these rewards; raises if it would not be finite."""
+    before, start = packed, 0
     for size in PIECES:
         while len(rewards) - start >= size > 1:
             piece = slice(start, start + size)
@@ -37,6 +38,12 @@ def learn(
             start += size
     for i in range(start, len(rewards)):
         packed = one_update(update, packing)(packed, pulled.indices[i], pulled.features[i], rewards[i])
+    if not all_finite(packed) and all_finite(before):
+        raise NotFinite(
+            f"reward must leave a finite state, got {rewards[:3].tolist()} for arms with features up to "
+            f"{np.max(np.abs(pulled.features)):g}: the state stays as it was and the decisions still wait for their "
+            "rewards. Scale features and rewards to sizes of about 1."
+        )
     return packed
 
 
@@ -74,8 +81,7 @@ def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
         families.check_rewards(families.gaussian, values)
     else:
         policy.check(values)
-    if dtype == "float32" and np.any(np.abs(rewards) > np.finfo(dtype).max):
-        raise InvalidReward(f"reward {np.max(np.abs(rewards)):g} is too large for {dtype}: rescale it")
+    check_reward_size(values, dtype)
 
 
 def room(state: State) -> float:

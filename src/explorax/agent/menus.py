@@ -17,7 +17,7 @@ import numpy as np
 
 from explorax.agent.arms import Arms, Table, read_table, read_tables
 from explorax.agent.encoding import Encoder
-from explorax.checks import check_whole
+from explorax.checks import check_magnitude, check_whole
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 
 LEAST_ROOM = 8  # rows that arms on offer are padded to, at the least
@@ -156,7 +156,9 @@ class InContext(Kind):
         places = [np.flatnonzero(mask).tolist() for mask in masks]
         assert self.encoder is not None
         whole = [{**context, **arms.attributes[i]} for context, own in zip(contexts, places, strict=True) for i in own]
-        rows = np.split(self.encoder.transform(whole).astype(self.dtype), np.cumsum([len(own) for own in places])[:-1])
+        encoded = self.encoder.transform(whole).astype(self.dtype)
+        check_magnitude("features of arms in their context", encoded)
+        rows = np.split(encoded, np.cumsum([len(own) for own in places])[:-1])
         return [Table([arms.names[i] for i in own], each) for own, each in zip(places, rows, strict=True)]
 
     def read_context(self, arms: Arms, context: Any) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from explorax.agent.sets import ArmSet
 from explorax.agent.snapshot import check_array
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
+from explorax.policies.adoption import adopt
 from explorax.policies.base import Policy, State
 from explorax.registry import make
 
@@ -44,6 +45,7 @@ class Saved(NamedTuple):
     ledger: Ledger
     described: list[list[Any]]  # the arrays of the state: names, shapes, dtypes
     arrays: Arrays
+    former: Policy | None = None  # the policy that was saved, where another one goes on
 
     @classmethod
     def of(cls, agent: Any, arms: Arms, state: State, ledger: Ledger) -> "Saved":
@@ -86,11 +88,11 @@ class Saved(NamedTuple):
 
     def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
         """The state to go on with, given what a policy starts from."""
-        state = snapshot.unflatten(nothing_seen(self.policy), self.described, self.arrays, path)
+        state = snapshot.unflatten(nothing_seen(self.former or self.policy), self.described, self.arrays, path)
         for i, (name, _, dtype) in enumerate(self.described):
             if self.policy.recipe and "int" in dtype and np.any(self.arrays[f"state_{i}"] < 0):
                 raise InvalidArgument(f"{name} of the state counts or names something, and must not be negative")
-        return state
+        return state if self.former is None else adopt(self.policy, state, nothing_seen(self.policy))
 
 
 def save(saved: Saved, path: str | os.PathLike[str]) -> None:
@@ -165,8 +167,9 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
         arm_set = sets.make(schema["set"], parameters)
         if arm_set.features != features:
             raise InvalidArgument(f"features={features} where the set of arms has {arm_set.features}")
+    going_on, former = policy_of(schema, policy, path)
     return Saved(
-        policy_of(schema, policy, path),
+        going_on,
         **{name: schema[name] for name in SETTINGS},
         set=arm_set,
         encoder=encoder,
@@ -174,6 +177,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
         ledger=ledger_of(schema, arrays, 2**31 if arms is None else len(arms.names)),
         described=schema["state"],
         arrays=arrays,
+        former=former,
     )
 
 
@@ -229,24 +233,41 @@ def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:
     return Ledger(count, offset, spans, schema["dropped"], schema["unsure"], waiting, Pulled(indices, features))
 
 
-def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> Policy:
-    """The policy that was saved, made again; or the one given, if it can be that one."""
+def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tuple[Policy, Policy | None]:
+    """The policy that goes on, and the one that was saved if it had other settings."""
     name, settings = schema["policy"], schema["settings"]
+    if settings is not None:
+        settings = {key: tupled(value) for key, value in settings.items()}
     if given is None:
         if name is None or settings is None:
             raise InvalidSnapshot(
                 f"{path} was saved with a policy that cannot be made from text, such as one with a network of your "
                 f"own: give it, Agent.load(path, policy=make({name or '…'!r}, …))"
             )
-        return make(name, **{key: tupled(value) for key, value in settings.items()})
+        return make(name, **settings), None
     recipe = given.recipe
     if recipe is not None and name not in (None, recipe.name):
         raise InvalidSnapshot(f"{path} was saved with the policy {name!r}, not {recipe.name!r}: give that one, or none")
-    if recipe is not None and settings is not None:
-        ours = {key: tupled(value) for key, value in recipe.settings.items()}
-        if ours != {key: tupled(value) for key, value in settings.items()}:
-            raise InvalidSnapshot(f"{path} was saved with the settings {settings}, not {recipe.settings}: give these")
-    return given
+    if recipe is None or settings is None:
+        return given, None
+    wanted = {key: tupled(value) for key, value in recipe.settings.items()}
+    other = {key for key in {**settings, **wanted} if settings.get(key) != wanted.get(key)}
+    if given.adopt is None:  # what a policy does with its settings is its own affair, but for the room it has
+        other -= {"capacity", "when_full"}
+    else:  # it judges itself what can be changed, but a state does not tell its family
+        other = set() if family(settings) == family(wanted) else {"family"}
+    if other:
+        raise InvalidSnapshot(
+            f"{path} was saved with the settings {settings}, and {recipe.name} cannot go on with {wanted}: "
+            f"leave {', '.join(sorted(other))} as it was"
+        )
+    return given, None if settings == wanted else make(name, **settings)
+
+
+def family(settings: dict[str, Any]) -> str:
+    """The name of a policy's family, which may be given as such."""
+    given = settings.get("family", "bernoulli")
+    return str(getattr(given, "name", given))
 
 
 def tupled(value: Any) -> Any:

@@ -264,4 +264,5 @@ class GLMModel:
             *program(rule, learner),
             probabilities=None if law is None else probabilities(law, learner),
             extend=learner.extend,
+            adopt=learner.adopt,
         )
