@@ -6,6 +6,7 @@ The service saves a snapshot after every 50 decisions.  It appends to a log what
 and what it was told, before it learns from it.  When it starts it loads the snapshot and repeats what the log says has
 happened since.  Decision t is a function of the seed, of t and of what was learned before, so the log of a service that
 was killed and started again is that of one that was never killed: the same decisions and propensities, to the last bit.
+Since every decision is in the log, an agent that is loaded may give out the same ids again (same_ids=True).
 """
 
 import argparse
@@ -32,7 +33,7 @@ def success_rate(arm: str) -> float:
 def serve(place: Path, rounds: int, seed: int, killed_at: int = -1) -> list[str]:
     """Decide and learn for so many rounds, from wherever an earlier service left off; returns the log."""
     snapshot, log = place.with_suffix(".npz"), place.with_suffix(".jsonl")
-    agent = Agent.load(snapshot) if snapshot.exists() else Agent(make("glm_tsl"), arms=ARMS, seed=seed)
+    agent = Agent.load(snapshot, same_ids=True) if snapshot.exists() else Agent(make("glm_tsl"), arms=ARMS, seed=seed)
     shown = repeat(agent, log)
     world = np.random.default_rng(seed)  # does not stop: luck, and how many decisions each reward takes
     luck, delays = world.random(rounds), world.integers(1, LATEST, rounds)

@@ -12,6 +12,8 @@ from explorax import errors
 
 ARMS = np.random.default_rng(0).uniform(-1, 1, (6, 3))
 KEY = jax.random.key(0)
+NO_RIDGE = {"ridge": 0, "family": "gaussian"}
+THEORY = {"explore": "theory", "horizon": 1000, "min_slope": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -101,9 +103,12 @@ def test_settings(name, settings, error, words):
         ({}, "arms", errors.InvalidFeatures, "cannot be read as an array"),
         ({}, 0, errors.InvalidArgument, "features=0"),
         ({}, -3, errors.InvalidArgument, "features=-3"),
-        ({}, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features: use explore='none'"),
-        ({"explore": "first"}, ARMS[:2], errors.InvalidShape, "pulls the first 3: use explore='none'"),
-        ({}, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
+        (NO_RIDGE, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features: use explore='basis' with a ridge"),
+        (NO_RIDGE | {"explore": "first"}, ARMS[:2], errors.InvalidShape, "pulls the first 3: give a ridge above 0"),
+        (NO_RIDGE, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
+        (THEORY, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features"),
+        (THEORY, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
+        ({"features": 3}, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
     ],
 )
 def test_arms(settings, arms, error, words):
@@ -111,12 +116,18 @@ def test_arms(settings, arms, error, words):
         explorax.make("glm_tsl", **settings).init(arms)
 
 
-def test_few_or_collinear_arms_work_without_forced_rounds():
-    for arms in (ARMS[:2], ARMS @ np.diag([1.0, 1.0, 0.0])):
-        policy = explorax.make("glm_fpl", explore="none")
-        action = policy.act(KEY, policy.init(arms), arms, 0)
-        assert not action.forced
-        assert np.all(np.isfinite(action.scores))
+@pytest.mark.parametrize("explore", ["none", "basis", "first"])
+def test_few_or_collinear_arms_are_explored_in_the_dimensions_they_span(explore):
+    policy = explorax.make("glm_fpl", explore=explore)
+    for arms, spanned in ((ARMS[:2], 2), (ARMS @ np.diag([1.0, 1.0, 0.0]), 2), (ARMS, 3), (np.zeros((4, 3)), 0)):
+        state = policy.init(arms)
+        actions = [policy.act(KEY, state, arms, t) for t in range(4)]
+        assert np.all(np.isfinite([action.scores for action in actions]))
+        pulled = [int(action.arm) for action in actions if action.forced]
+        if explore == "basis":
+            assert len(pulled) == np.linalg.matrix_rank(arms[pulled]) == spanned
+        else:
+            assert pulled == ([] if explore == "none" else list(range(min(3, len(arms)))))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.errors import InvalidArgument, InvalidFeatures
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidReward
 
 # The most that a run may ask for.
 MOST_ROUNDS = 2_000_000_000  # rounds are counted in 32 bits, and the last chunk may be a little longer than the run
@@ -82,3 +82,57 @@ def as_floats(name: str, values: ArrayLike, dtype: Any = None) -> Array:
     if is_known(array) and not np.all(np.isfinite(array)):
         raise InvalidFeatures(f"{name} contain NaN or infinity: clean the data first")
     return array
+
+
+def largest_size(dtype: Any) -> float:
+    """The largest number whose squares a dtype can sum by the million: 2.6e15 in float32, 1.6e123 in float64."""
+    return float(jnp.finfo(dtype).max) ** 0.4
+
+
+def check_magnitude(name: str, values: np.ndarray | Array) -> None:
+    """Raise unless features are finite, and small enough to be squared and summed in their dtype.
+
+    Args:
+        name: What the features are called in the error.
+        values: A float array of any shape; inside compiled code it is not looked at.
+
+    Raises:
+        InvalidFeatures: For NaN, infinity, or a value beyond `largest_size`.
+    """
+    if not is_known(values) or np.size(values) == 0:
+        return
+    size, most = np.max(np.abs(values)), largest_size(values.dtype)
+    if size <= most:  # which NaN is not
+        return
+    if not np.isfinite(size):
+        raise InvalidFeatures(f"{name} contain NaN or infinity: clean the data first")
+    raise InvalidFeatures(
+        f"{name} must be at most {most:.1e} in {values.dtype}, so that their squares can be summed, got {size:g}. "
+        "Scale the features to sizes of about 1."
+    )
+
+
+def check_reward_size(rewards: Any, dtype: Any) -> None:
+    """Raise `InvalidReward` unless rewards are small enough to be squared and summed in a dtype."""
+    if not is_known(rewards):
+        return
+    size, most = np.max(np.abs(np.asarray(rewards, float)), initial=0), largest_size(dtype)
+    if not size <= most:
+        raise InvalidReward(
+            f"reward must be at most {most:.1e} in {np.dtype(dtype)}, so that its square can be summed, got {size:g}. "
+            "Rescale the rewards to sizes of about 1."
+        )
+
+
+MOST_CHECKED = 16_384  # entries; larger arrays are rows that were checked when they came, or weights among smaller ones
+
+
+def all_finite(state: Any) -> bool:
+    """Whether no float array of a state has NaN or infinity in it; arrays beyond `MOST_CHECKED` entries pass."""
+    for leaf in jax.tree.leaves(state):
+        if leaf.size <= MOST_CHECKED and leaf.dtype.kind == "f":
+            array = np.asarray(leaf)
+            # A sum is quicker than a look at every entry; only where it is not finite is that needed.
+            if not math.isfinite(array.sum()) and not np.isfinite(array).all():
+                return False
+    return True

@@ -1,15 +1,20 @@
-"""Files that are there whole or not at all, and a clear error where one cannot be written."""
+"""Files that are there whole or not at all, and a clear error where one cannot be written.
+
+A file is written under another name beside its place and moved there when it is complete.  Whoever writes it holds a
+lock of the operating system on it, which is gone with the process, however that ended: a temporary file that nobody
+holds is a leftover.  Process ids would not tell: in a container every process has the same one.
+"""
 
 import contextlib
+import errno
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from explorax.errors import CannotWrite
-
-LEFTOVER = re.compile(r"\..+\.\d+\.\d+\.tmp")  # the names that `write_atomically` writes to at first
 
 
 @contextlib.contextmanager
@@ -27,27 +32,56 @@ def writing(path: Path) -> Iterator[None]:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(temporary, "wb") as file:
+        with temporary(path) as beside:
+            with open(beside, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            with contextlib.suppress(OSError):  # which would hide why it could not be written
-                temporary.unlink(missing_ok=True)
+            os.replace(beside, path)
         if os.name == "posix":  # the new name has to reach the disk, too
             folder = os.open(path.parent, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Remove what `write_atomically` leaves in a directory when its process is killed half-way."""
-    for path in Path(directory).glob(".*.tmp"):
-        if LEFTOVER.fullmatch(path.name):
-            with contextlib.suppress(OSError):  # of another user, say: it is in nobody's way
-                path.unlink(missing_ok=True)
+@contextlib.contextmanager
+def temporary(path: Path) -> Iterator[Path]:
+    """A file beside this one, held by this thread; removed at the end if it is still there."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    with contextlib.ExitStack() as held:
+        while sys.platform != "win32":  # there a file that is open cannot be removed, nor moved
+            file = held.enter_context(open(beside, "ab"))
+            acquire(file.fileno(), wait=True)
+            if beside.exists():
+                break
+            held.close()  # it was just being removed as a leftover: another one
+        try:
+            yield beside
+        finally:
+            with contextlib.suppress(OSError):  # which would hide why it could not be written
+                beside.unlink(missing_ok=True)
+
+
+def remove_leftovers(directory: Path, name: str | None = None) -> None:
+    """Remove what `write_atomically` leaves in a directory when its process is killed; of one file, if it is named."""
+    of_name = ".+" if name is None else re.escape(name)
+    for beside in Path(directory).glob(".*.tmp"):
+        if re.fullmatch(rf"\.{of_name}\.\d+\.\d+\.tmp", beside.name):
+            with contextlib.suppress(OSError), open(beside, "rb") as file:  # of another user, say, or gone already
+                if acquire(file.fileno(), otherwise=False):
+                    beside.unlink(missing_ok=True)
+
+
+def acquire(descriptor: int, *, wait: bool = False, otherwise: bool = True) -> bool:
+    """Whether the lock on a file could be had; where there are no such locks, what is said otherwise."""
+    if sys.platform == "win32":
+        return otherwise
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else otherwise
+    return True

@@ -36,13 +36,14 @@ from explorax.errors import HistoryFull, InvalidArgument, UnknownName
 from explorax.glm.history import Rows
 from explorax.glm.online import Online
 from explorax.policies.base import Policy, State
+from explorax.programs import bounded_jit
 from explorax.record import Records, concatenate
 from explorax.registry import check_family
 
 BLOCK = 50  # instances in lockstep on a CPU
 CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on a CPU and on other devices
 FNV_OFFSET, FNV_PRIME = 2166136261, 16777619  # the hash of the arms pulled: 32-bit FNV-1a over their indices
-DRAW, ARMS, REWARD, POLICY, INIT, REPEAT = range(6)  # what an instance needs keys for; the last is for propensities
+DRAW, ARMS, REWARD, POLICY, INIT, REPEAT, FLOOR = range(7)  # what keys are for; the last two are an agent's
 
 Progress = Callable[[int], None]
 
@@ -252,7 +253,7 @@ def compiled_chunk(
 
     lockstep = jax.vmap(one_round, (0, 0, axes, 0, None, None))
 
-    @jax.jit
+    @bounded_jit
     def chunk(state: State, digest: Array, world: Any, key: Keys, begin: Array, rounds: Array) -> Any:
         def body(carry: tuple[State, Array], now: tuple[Array, Array, Array]) -> tuple[tuple[State, Array], Any]:
             t, reward, policy = now

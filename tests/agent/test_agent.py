@@ -1,5 +1,6 @@
 """An agent decides as `simulate` does, learns what a fold of `update` learns, and keeps its arms apart."""
 
+import json
 import threading
 
 import jax
@@ -152,6 +153,101 @@ def test_arms_are_added_retired_and_returned():
     agent.return_arm("arm 0")
     assert {agent.choose(among=["arm 0", "new"]).arm for _ in range(30)} <= {"arm 0", "new"}
     assert agent.choose(among=["new"]).arm == "new"
+
+
+def test_an_arm_gets_other_features(tmp_path):
+    """Rewards stay with the features that they were for; the past is that of an agent with both from the start."""
+    policy = make("glm_tsl", explore="none", tolerance=1e-9)
+    agent = Agent(policy, arms=dict(zip("abc", MATRIX[:3], strict=True)), draws=0)
+    before, late = agent.choose(among=["b"]), agent.choose(among=["b"])
+    agent.learn(before.id, 1.0)
+    agent.update_arm("b", MATRIX[3])
+    after = agent.choose(among=["b"])
+    np.testing.assert_array_equal(after.features, MATRIX[3])
+    agent.learn([late.id, after.id], [1.0, 0.0])
+    assert agent.arms == {"a": True, "b": True, "c": True}
+    assert set(agent.choose_many(100).arms) <= set("abc")
+
+    complete = Agent(policy, arms=MATRIX[:4], draws=0)
+    decisions = [complete.choose(among=[row]) for row in (1, 1, 3)]
+    complete.learn([decision.id for decision in decisions], [1.0, 1.0, 0.0])
+    np.testing.assert_allclose(agent.state.theta_mle, complete.state.theta_mle, atol=1e-8)
+
+    agent.retire_arm("c")
+    agent.update_arm("c", MATRIX[4])
+    assert agent.arms == {"a": True, "b": True, "c": False}
+    agent.add_arm("c", MATRIX[5])  # which was retired, with other features
+    np.testing.assert_array_equal(agent.choose(among=["c"]).features, MATRIX[5])
+    agent.retire_arm("a")
+    agent.retire_arm("c")
+    agent.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    assert loaded.arms == agent.arms == {"a": False, "b": True, "c": False}
+    np.testing.assert_array_equal(loaded.choose().features, MATRIX[3])
+
+
+def test_an_arm_in_a_context_gets_other_attributes():
+    sample = [{"user": user, "age": age} for user in "xy" for age in (0.0, 1.0, 5.0)]
+    encoder = Encoder.fit(sample, scale=False)
+    agent = Agent(make("lin_ts"), arms={"old": {"age": 5.0}, "new": {"age": 0.0}}, encoder=encoder, draws=0)
+    context = pd.DataFrame(sample).drop(columns="age").iloc[0]  # a row of a table
+    age = encoder.names.index("age")
+    assert agent.choose(context, among=["new"]).features[age] == 0.0
+    agent.update_arm("new", pd.Series({"age": 1.0}))
+    assert agent.choose({"user": "x"}, among=["new"]).features[age] == 1.0
+    agent.retire_arm("old")
+    agent.add_arm("old", {"age": 6})
+    found = agent.choose_many([context, {"user": "y"}, context], among=[["old"], ["new", "old"], ["new"]])
+    assert (found.arms[0], found.arms[2]) == ("old", "new")
+    assert found.features[[0, 2], age].tolist() == [6.0, 1.0]
+
+
+def test_each_decision_may_be_among_other_arms():
+    lists = [["arm 0"], ["arm 1", "arm 4"], ["arm 5"], list(NAMED), ("arm 2",)] * 2
+    together, single = (Agent(make("lin_ts"), arms=NAMED, draws=3) for _ in range(2))
+    many = together.choose_many(10, among=lists)
+    assert list(many) == [single.choose(among=each) for each in lists]
+    assert all(arm in each for arm, each in zip(many.arms, lists, strict=True))
+    assert set(together.choose_many(20, among=(name for name in ("arm 0", "arm 1"))).arms) == {"arm 0", "arm 1"}
+
+
+def test_answers_are_plain_json():
+    agent = Agent(make("lin_ts"), arms=NAMED, draws=3)
+    decision = agent.choose()
+    plain = json.loads(decision.to_json())
+    assert plain == decision.to_dict()
+    assert explorax.Decision(**plain | {"features": np.array(plain["features"])}) == decision
+    many = agent.choose_many(2)
+    assert json.loads(many.to_json()) == many.to_dicts() == [each.to_dict() for each in many]
+    stated = agent.propensities()
+    assert json.loads(stated.to_json()) == stated.to_dict()
+    assert stated.to_dict()["arms"] == list(NAMED)
+    point = Agent(make("lin_ts"), arms=explorax.sets.ball([0.0, 0.0], 1.0)).choose()
+    assert json.loads(point.to_json())["arm"] == point.arm.tolist()
+    assert json.loads(point.to_json())["propensity"] is None
+
+
+def test_an_agent_says_what_it_is():
+    agent = Agent(make("lin_ts"), arms=NAMED, draws=0, seed=3)
+    agent.retire_arm("arm 1")
+    agent.choose()
+    words = "<Agent: lin_ts, fixed arms with 3 features, 5 of 6 arms on offer, seed 3, 1 decisions, 1 pending>"
+    assert repr(agent) == words
+    assert repr(Agent(make("uniform"), features=2)).startswith("<Agent: uniform, changing arms with 2 features, seed 0")
+
+
+def test_collinear_features_work_with_all_defaults():
+    """A constant and a full one-hot: the arms are explored in the dimensions that they span, also by `simulate`."""
+    table = pd.DataFrame({"color": ["red", "blue", "green", "red"], "size": [1.0, 2.0, 3.0, 4.0]}, index=list("abcd"))
+    encoder = Encoder.fit(table)
+    agent = Agent(make("glm_tsl"), arms=table, encoder=encoder, draws=0)
+    rank = np.linalg.matrix_rank(encoder.transform(table))
+    assert rank == 4 < encoder.features
+    decisions = agent.choose_many(rank + 1)
+    assert decisions.forced.tolist() == [True] * rank + [False]
+    assert np.linalg.matrix_rank(decisions.features[:rank]) == rank
+    environment = environments.logistic(theta=np.zeros(encoder.features), fixed_arms=encoder.transform(table))
+    assert (explorax.simulate(make("glm_tsl"), environment, rounds=8, instances=1).regret == 0).all()
 
 
 def test_a_state_with_arms_added_is_that_of_all_arms_from_the_start():

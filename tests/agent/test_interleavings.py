@@ -4,6 +4,7 @@ import tempfile
 
 import jax
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -25,7 +26,10 @@ def row_of(number):
 
 
 class Interleaving(RuleBasedStateMachine):
-    """Two agents are told the same, but one of them is saved and loaded in between; and a model of both in Python."""
+    """Two agents are told the same, but one of them is saved and loaded in between; and a model of both in Python.
+
+    A decision has the same number in both and in the model, but not the same id.
+    """
 
     @initialize(name=st.sampled_from(sorted(POLICIES)), seed=st.integers(0, 3))
     def begin(self, name, seed):
@@ -33,56 +37,63 @@ class Interleaving(RuleBasedStateMachine):
         arms = {i: row_of(i) for i in range(4)}
         self.agents = [Agent(policy, arms=arms, seed=seed, draws=3) for _ in range(2)]
         self.offered, self.retired = set(arms), set()
-        self.waiting, self.rewarded, self.decisions = {}, set(), 0
+        self.waiting, self.rewarded, self.decisions = set(), set(), 0
+        self.ids = [[], []]  # of each agent's decisions, by number
 
     def both(self, act):
         first, second = [act(agent) for agent in self.agents]
         assert first == second
         return first
 
+    def decided(self, decisions):
+        """Both have made decisions, the same ones but for their ids."""
+        first, second = ([each._replace(id=None) for each in made] for made in decisions)
+        assert first == second
+        for known, made in zip(self.ids, decisions, strict=True):
+            known.extend(decision.id for decision in made)
+            assert len(set(known)) == len(known)  # not even an agent that was loaded gives an id out twice
+            assert all(0 <= decision.id < 2**53 for decision in made)
+        self.waiting.update(range(self.decisions, self.decisions + len(first)))
+        self.decisions += len(first)
+        return first
+
     @precondition(lambda self: self.offered)
     @rule()
     def choose(self):
-        decision = self.both(lambda agent: agent.choose())
-        assert decision.id == self.decisions
+        (decision,) = self.decided([[agent.choose()] for agent in self.agents])
         assert decision.arm in self.offered
         np.testing.assert_array_equal(decision.features, row_of(decision.arm))
         assert 0 < decision.propensity <= 1
-        self.waiting[decision.id] = decision
-        self.decisions += 1
 
     @precondition(lambda self: self.offered)
     @rule(count=st.integers(1, 9))
     def choose_many(self, count):
-        for decision in self.both(lambda agent: list(agent.choose_many(count))):
+        for decision in self.decided([list(agent.choose_many(count)) for agent in self.agents]):
             assert decision.arm in self.offered
-            self.waiting[decision.id] = decision
-        self.decisions += count
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), rewards=st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=5))
     def learn(self, data, rewards):
-        ids = data.draw(st.permutations(sorted(self.waiting)))[: len(rewards)]
-        rewards = rewards[: len(ids)]
-        self.both(lambda agent: agent.learn(ids, rewards))
-        for each in ids:
-            del self.waiting[each]
-            self.rewarded.add(each)
+        numbers = data.draw(st.permutations(sorted(self.waiting)))[: len(rewards)]
+        for agent, ids in zip(self.agents, self.ids, strict=True):
+            agent.learn([ids[number] for number in numbers], rewards[: len(numbers)])
+        self.waiting.difference_update(numbers)
+        self.rewarded.update(numbers)
 
     @rule(data=st.data())
     def nonsense(self, data):
         """Is refused, and changes nothing: the agents must still agree with the model."""
-        wrong = data.draw(st.sampled_from([self.decisions, -1, *sorted(self.rewarded)[:3]]))
-        good = sorted(self.waiting)[:1]
-        for ids, rewards in (([*good, wrong], [1.0] * (len(good) + 1)), (good, [float("nan")] * len(good))):
-            if not ids:
-                continue
-            for agent in self.agents:
-                try:
-                    agent.learn(ids, rewards)
-                except explorax.errors.ExploraxError:
-                    continue
-                raise AssertionError("nonsense was learned")
+        wrong = data.draw(st.sampled_from([2**53, -1, *sorted(self.rewarded)[:3]]))
+        for agent, known in zip(self.agents, self.ids, strict=True):
+            good = [known[number] for number in sorted(self.waiting)[:1]]
+            bad, error = wrong, explorax.errors.UnknownDecision
+            if wrong in self.rewarded:
+                bad, error = known[wrong], explorax.errors.AlreadyRewarded
+            with pytest.raises(error):
+                agent.learn([*good, bad], [1.0] * (len(good) + 1))
+            if good:
+                with pytest.raises(explorax.errors.InvalidReward):
+                    agent.learn(good, [float("nan")])
 
     @rule()
     def add(self):
@@ -110,15 +121,21 @@ class Interleaving(RuleBasedStateMachine):
     def save_and_load(self):
         with tempfile.TemporaryDirectory() as folder:
             self.agents[1].save(f"{folder}/agent.npz")
-            self.agents[1] = Agent.load(f"{folder}/agent.npz")
+            ended, self.agents[1] = self.agents[1], Agent.load(f"{folder}/agent.npz")
+        if self.offered:  # decided after it was saved, and lost: the new agent must not give out these ids
+            for decision in ended.choose_many(2):
+                assert decision.id not in self.ids[1]
+                with pytest.raises(explorax.errors.UnknownDecision, match="that this agent knows"):
+                    self.agents[1].learn(decision.id, 1.0)
 
     @invariant()
     def agrees_with_the_model(self):
         if not hasattr(self, "agents"):
             return
-        for agent in self.agents:
+        for agent, ids in zip(self.agents, self.ids, strict=True):
             assert agent.decisions == self.decisions
-            assert set(agent.pending) == set(self.waiting)
+            assert agent.dropped == 0
+            assert set(agent.pending) == {ids[number] for number in self.waiting}
             assert {name for name, on in agent.arms.items() if on} == self.offered
             assert all(np.isfinite(leaf).all() for leaf in np_leaves(agent.state))
 

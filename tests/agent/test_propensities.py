@@ -1,6 +1,7 @@
 """Stated probabilities are true: exact where they can be, calibrated for every number of draws elsewhere."""
 
 import functools
+import itertools
 
 import jax
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import special, stats
 
 import explorax
 from explorax import Agent, make
-from explorax.agent.propensity import checked_draws, standard_error
+from explorax.agent.propensity import Knowledge, checked_draws, standard_error
 from explorax.policies._template import boltzmann
 from tests.statistics import FALSE_ALARM
 
@@ -101,16 +102,106 @@ def test_calibration_is_exact_at_few_draws():
     assert variance > 20
 
 
-def test_inverse_propensities_are_unbiased():
-    """E[1{a_t = a} / p̂_t] = 1 − (1 − p)^{M+1} for every arm, though p̂ is an estimate with M = 5."""
+@pytest.mark.parametrize("name", ["glm_tsl", "epsilon_greedy", "lin_ucb"])  # by draws, by a formula, not random
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_propensities_of_all_arms_are_those_of_the_next_decision(name, floor):
+    agent = trained(name, draws=4, explore_floor=floor)
+    for among in [None] * 12 + [[0, 2, 4]] * 4:
+        stated = agent.propensities(among=among)
+        decision = agent.choose(among=among)
+        place = stated.arms.index(decision.arm)
+        assert (decision.propensity, decision.propensity_stderr) == (stated.probabilities[place], stated.stderrs[place])
+        assert decision.propensity > 0
+        assert stated.probabilities.min() >= floor / len(stated.arms)
+        assert stated.probabilities.sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_propensities_of_all_arms_are_calibrated(floor):
+    """Of each arm: the sum of 1{it is chosen} − p̂, whose variance is that of p̂ (1 − p̂) (alarm 1e-6)."""
+    agent = trained("glm_tsl", draws=3, explore_floor=floor)
+    surplus, variance = np.zeros(COUNT), np.zeros(COUNT)
+    for _ in range(600):
+        stated = agent.propensities().probabilities
+        surplus -= stated
+        surplus[agent.choose().row] += 1
+        variance += stated * (1 - stated)
+    assert (variance > 20).sum() >= 3
+    assert (np.abs(surplus) < stats.norm.isf(FALSE_ALARM / COUNT / 2) * np.sqrt(variance) + 1).all()
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.2])
+def test_inverse_propensities_are_unbiased(floor):
+    """The mean weight of every arm is 1 with a floor, and 1 − (1 − p)^{M+1} without, though p̂ is an estimate."""
     draws, decided = 5, 6000
-    agent = trained("glm_tsl", draws=draws)
+    agent = trained("glm_tsl", draws=draws, explore_floor=floor)
     chosen = agent.choose_many(decided)
     p = trained("glm_tsl", draws=40_000).propensities().probabilities
     for arm in range(COUNT):
         weights = np.where(chosen.rows == arm, 1 / chosen.propensities, 0.0)
+        expected = 1 if floor else 1 - (1 - p[arm]) ** (draws + 1)
         spread = weights.std() / np.sqrt(decided) + 1e-9
-        assert abs(weights.mean() - (1 - (1 - p[arm]) ** (draws + 1))) < stats.norm.isf(FALSE_ALARM) * spread + 2e-3
+        assert abs(weights.mean() - expected) < stats.norm.isf(FALSE_ALARM) * spread + 2e-3
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.1])
+def test_weights_are_exact_by_enumeration(floor):
+    """Over everything that can happen in a decision with two repetitions among three arms."""
+    p, draws = np.array([0.7, 0.25, 0.05]), 2
+    known = Knowledge(draws, True, floor)
+    weights, chances = np.zeros(3), np.zeros(3)
+    for drawn in itertools.product(range(3), repeat=draws + 1):
+        counts = np.bincount(drawn, minlength=3)
+        for arm in range(3):  # the decision, of which the first draw is the policy's
+            chance = np.prod(p[list(drawn)]) * ((1 - floor) * (arm == drawn[0]) + floor / 3)
+            if chance > 0:
+                weights[arm] += chance / known.stated_one(counts[arm], 1.0, 3)[0]
+                chances[arm] += chance
+    np.testing.assert_allclose(chances, (1 - floor) * p + floor / 3, rtol=1e-12)
+    np.testing.assert_allclose(weights, 1.0 if floor else 1 - (1 - p) ** (draws + 1), rtol=1e-12)
+
+
+def test_a_floor_takes_the_place_of_some_decisions():
+    """They are the policy's but for a share of ε (1 − 1/K), and the same one by one (alarm 1e-6)."""
+    floor, decided = 0.25, 2000
+    plain, floored = (trained("epsilon_greedy", explore_floor=each).choose_many(decided) for each in (0.0, floor))
+    other = plain.rows != floored.rows
+    share = floor * (1 - 1 / COUNT)
+    assert FALSE_ALARM < stats.binom.cdf(other.sum(), decided, share) < 1 - FALSE_ALARM
+    drawn = np.bincount(floored.rows[other], minlength=COUNT)
+    assert (drawn > 20).sum() >= COUNT - 1  # also arms that the policy does not like
+    single = trained("epsilon_greedy", explore_floor=floor)
+    assert [single.choose() for _ in range(5)] == list(floored[:5])
+    some = trained("epsilon_greedy", explore_floor=0.9).choose_many(300, among=[1, 3])
+    assert set(some.rows) == {1, 3}
+    assert some.propensities.min() >= 0.45
+
+
+def test_forced_decisions_have_a_floor_too():
+    forced, found = Agent(policy_of("glm_tsl"), arms=MATRIX).choose_many(FEATURES), set()
+    for seed in range(6):
+        agent = Agent(policy_of("glm_tsl"), arms=MATRIX, explore_floor=0.5, seed=seed)
+        for decision, plain in zip(agent.choose_many(FEATURES), forced, strict=True):
+            assert decision.forced  # in a round of forced exploration, whatever came of it
+            assert decision.propensity == pytest.approx(0.6 if decision.arm == plain.arm else 0.1)
+            found.add(decision.arm == plain.arm)
+    assert found == {True, False}
+
+
+def test_a_floor_works_with_every_kind_of_arms_and_is_saved(tmp_path):
+    tables = [MATRIX[:3], MATRIX]
+    changing = Agent(make("lin_ts"), features=FEATURES, draws=3, explore_floor=0.5)
+    decisions = changing.choose_many(tables * 10)
+    assert (decisions.propensities >= 0.5 / np.array([3, COUNT] * 10)).all()
+    assert set(decisions.propensities[::2]) <= {0.5 * count / 4 + 0.5 / 3 for count in range(5)}
+    changing.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    assert [loaded.choose(MATRIX) for _ in range(5)] == [changing.choose(MATRIX) for _ in range(5)]
+    encoder = explorax.Encoder.fit([{"user": user, "item": item} for user in "ab" for item in "xy"])
+    items = {item: {"item": item} for item in "xy"}
+    named = Agent(make("lin_ucb"), arms=items, encoder=encoder, explore_floor=0.5)
+    stated = {decision.propensity for decision in named.choose_many([{"user": "a"}] * 30)}
+    assert stated == {0.75, 0.25}
 
 
 def test_thompson_sampling_between_two_arms_has_a_formula():

@@ -1,3 +1,6 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -79,9 +82,13 @@ def test_float32_keeps_small_slopes():
         ("bernoulli", 1.5, "between 0 and 1"),
         ("bernoulli", -0.1, "between 0 and 1"),
         ("poisson", -1, "0 or more"),
+        ("poisson", 1.5, "reward 1.5 is impossible in the poisson family, whose rewards are whole numbers"),
+        ("poisson", np.array([1.0, 0.5]), "reward 0.5 is impossible"),
         ("gaussian", np.nan, "not finite"),
         ("poisson", np.inf, "not finite"),
-        ("bernoulli", "a lot", "not a number"),
+        ("bernoulli", "a lot", "must be a number"),
+        ("gaussian", "1", "reward must be a number, got '1'"),
+        ("gaussian", 1j, "must be a number"),
     ],
 )
 def test_impossible_rewards_are_refused(name, reward, words):
@@ -93,8 +100,12 @@ def test_graded_rewards_and_whole_arrays_are_accepted():
     families.check_rewards(families.bernoulli, 0.3)
     families.check_rewards(families.poisson, np.arange(5))
     families.check_rewards(families.gaussian, -7)
+    families.check_rewards(families.bernoulli, [True, Decimal("0.5"), Fraction(1, 3)])
+    families.check_rewards(families.poisson, np.ma.array([3.0, 4.0]))
 
 
 def test_unknown_families_suggest_the_nearest():
     with pytest.raises(UnknownName, match="did you mean 'poisson'"):
         families.get("poison")
+    with pytest.raises(UnknownName, match=r"unknown family \['poisson'\]: did you mean 'poisson'"):
+        families.get(["poisson"])

@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize, special
 
 import explorax
-from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
+from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import online
 from explorax.glm.ball import minimize_quadratic, of_root
 from explorax.glm.online import GRAM_RIDGE
@@ -344,7 +344,7 @@ def test_bad_settings_are_explained(name, settings, error, words):
         explorax.make(name, **settings)
 
 
-def test_sgd_ts_needs_arms_that_span_or_no_exploration():
-    with pytest.raises(InvalidFeatures, match="explore='none'"):
-        explorax.make("sgd_ts").init(np.ones((5, 2)))
-    explorax.make("sgd_ts", explore="none").init(np.ones((5, 2)))
+def test_sgd_ts_explores_what_arms_span():
+    for explore, rank in (("basis", 1), ("none", 1)):
+        state = explorax.make("sgd_ts", explore=explore).init(np.ones((5, 2)))
+        assert state.exploration.cycle == rank

@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 
 from explorax.agent.encoding import Encoder
+from explorax.checks import check_magnitude
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 
 LEAST_ROOM = 8  # rows that are added at a time, at the least
@@ -34,6 +35,7 @@ def read_table(given: Any, features: int | None, dtype: str, encoder: Encoder | 
     elif hasattr(given, "columns") and hasattr(given, "index"):  # pandas: an index that only counts has no names
         names = None if list(given.index) == list(range(len(given))) else list(given.index)
     rows = as_matrix(given, dtype) if encoder is None else encoder.transform(given).astype(dtype)
+    check_magnitude("arms", rows)
     if features not in (None, rows.shape[1]):
         raise InvalidShape(f"arms have {rows.shape[1]} features where the agent was made for {features}")
     return Table(range(len(rows)) if names is None else checked_names(names), rows)
@@ -42,6 +44,7 @@ def read_table(given: Any, features: int | None, dtype: str, encoder: Encoder | 
 def read_tables(given: Any, features: int, dtype: str) -> np.ndarray:
     """An array (N, K, d) of the features of arms in N decisions."""
     rows = as_matrix(np.asarray(given).reshape(-1, np.shape(given)[-1]), dtype).reshape(np.shape(given))
+    check_magnitude("arms", rows)
     if rows.shape[-1] != features:
         raise InvalidShape(f"arms have {rows.shape[-1]} features where the agent was made for {features}")
     return rows
@@ -62,8 +65,6 @@ def as_matrix(given: Any, dtype: str) -> np.ndarray:
         ) from None
     if rows.ndim != 2 or 0 in rows.shape:
         raise InvalidShape(f"arms have shape {rows.shape}: give a matrix with one row of features for each arm")
-    if not np.isfinite(rows).all():
-        raise InvalidFeatures("arms contain NaN or infinity: clean the data first")
     return rows
 
 
@@ -71,8 +72,8 @@ def checked_names(names: Iterable[Any]) -> list[Any]:
     """The names, unless one cannot be used."""
     plain = [int(name) if isinstance(name, np.integer) else name for name in names]
     for name in plain:
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise InvalidArgument(f"arm name {name!r} must be text or a whole number")
+        if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+            raise InvalidArgument(f"arm name {name!r} must be text or a whole number, and not empty")
     if len(set(plain)) < len(plain):
         twice = next(name for name in plain if plain.count(name) > 1)
         raise InvalidArgument(f"arm name {twice!r} is given twice: names must differ")
@@ -82,7 +83,7 @@ def checked_names(names: Iterable[Any]) -> list[Any]:
 class Arms(NamedTuple):
     """Arms with names, in rows that stay theirs; never changed, only replaced."""
 
-    names: tuple[Hashable, ...]
+    names: tuple[Hashable | None, ...]  # None: a row with the former features of an arm that was updated
     active: np.ndarray  # (S,) bool: on offer now; rows beyond the names are room for more
     rows: np.ndarray  # (S, d); without columns where rows depend on a context
     matrix: Array  # the same on the device
@@ -108,15 +109,37 @@ class Arms(NamedTuple):
 
     def place(self, name: Hashable) -> int:
         """The row of a name."""
-        if name not in self.names:
-            raise UnknownName("arm", name, map(str, self.names))
+        if name is None or name not in self.names:
+            raise UnknownName("arm", name, (str(each) for each in self.names if each is not None))
         return self.names.index(name)
 
     def added(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """With one arm more; room is doubled when there is none left."""
+        """With one arm more, or with a retired one that comes back with other features."""
         checked_names([name])
-        if name in self.names:
-            raise InvalidArgument(f"arm {name!r} is there already: return_arm brings a retired one back")
+        if name not in self.names:
+            return self.appended(name, row, attributes)
+        if self.active[self.place(name)]:
+            raise InvalidArgument(f"arm {name!r} is on offer already: update_arm gives it other features")
+        return self.updated(name, row, attributes).switched(name, True)
+
+    def updated(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+        """With other features of an arm.
+
+        Attributes are replaced.  A row is not, since rewards may belong to it: the arm gets a new one, and the old one
+        is never on offer again.
+        """
+        place = self.place(name)
+        if attributes is not None:
+            return self._replace(attributes=(*self.attributes[:place], attributes, *self.attributes[place + 1 :]))
+        without = self._replace(names=(*self.names[:place], None, *self.names[place + 1 :]))
+        if not self.active[place]:
+            return without.appended(name, row, None).switched(name, False)
+        active = self.active.copy()
+        active[place] = False
+        return without._replace(active=active).appended(name, row, None)
+
+    def appended(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+        """With a row more; room is doubled when there is none left."""
         place, room = len(self.names), len(self.active)
         active, rows = self.active, self.rows
         if place == room:
@@ -141,6 +164,11 @@ class Arms(NamedTuple):
 
     def offered(self, among: Iterable[Hashable] | None) -> np.ndarray | None:
         """Which rows may be pulled now; None if all."""
+        mask = self.mask(among)
+        return None if mask.all() else mask
+
+    def mask(self, among: Iterable[Hashable] | None) -> np.ndarray:
+        """Which rows may be pulled now."""
         mask = self.active
         if among is not None:
             if isinstance(among, str):
@@ -153,4 +181,4 @@ class Arms(NamedTuple):
                 mask[place] = True
         if not mask.any():
             raise InvalidArgument("no arm is on offer: add one, return one, or name one in among")
-        return None if mask.all() else mask
+        return mask

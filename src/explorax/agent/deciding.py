@@ -1,16 +1,25 @@
-"""One decision, compiled: which arm, and how often it comes up when the decision is repeated (`propensity.py`)."""
+"""One decision, compiled: which arm, and how often it comes up when the decision is repeated (`propensity.py`).
 
-from collections.abc import Callable
+Programs are made for shapes, and a process keeps those that it used last (`programs.py`).
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
-from explorax.agent.packing import Packing
+from explorax.agent.menus import Menu, Menus
+from explorax.agent.packing import Packed, Packing
 from explorax.policies.base import Action, Policy, State
+from explorax.policies.exploration import counted
+from explorax.programs import kept
+
+BATCH = 1024  # decisions computed at a time
+LEAST_BATCH = 8  # what a batch of decisions is padded to, at the least
 
 # Programs of a decision are small: handing their parts to several threads costs more than it saves.
 OPTIONS = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
@@ -24,25 +33,47 @@ class Rule:
     probabilities: Callable[..., Array] | None
     redraw: Callable[[Array, State], State] | None
     draws: int  # M; 0 where the propensity is not asked for, or known otherwise
+    floor: float = 0.0  # the probability of an arm that is drawn uniformly in place of the policy's
 
     @classmethod
-    def of(cls, policy: Policy, draws: int) -> "Rule":
+    def of(cls, policy: Policy, draws: int, floor: float = 0.0) -> "Rule":
         """The rule of a policy whose propensities are estimated by that many draws, if not by a formula."""
-        return cls(policy.act, policy.probabilities, policy.redraw, draws)
+        return cls(policy.act, policy.probabilities, policy.redraw, draws, floor)
 
     def decide(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> tuple[Array, Array]:
-        """[arm, forced, converged, C], and P(arm) where it has a formula; 1 otherwise.
+        """[arm, forced, converged, C], and the policy's P(arm) by its formula; without one, whether it chose the arm.
 
-        `keys` holds one for decisions and one for their repetitions.
+        `keys` holds one for decisions, one for their repetitions, and one for the floor.
         """
         action = self.act(key_at(keys[0], t), state, arms, t, offered)
-        count, probability = jnp.ones((), int), jnp.ones((), arms.dtype)
+        arm, count, probability = action.arm, jnp.ones((), int), jnp.ones((), arms.dtype)
+        if self.floor:
+            arm = self.floored(keys[2], action.arm, arms, t, offered)
+            count = jnp.asarray(arm == action.arm, int)
+            probability = count.astype(arms.dtype)
         if self.probabilities is not None:
-            probability = self.probabilities(state, arms, t, offered)[action.arm]
+            probability = self.probabilities(state, arms, t, offered)[arm]
         elif self.draws:
-            count = count + jnp.sum(self.drawn(keys[1], state, arms, t, offered) == action.arm)
-        whole = jnp.stack([jnp.asarray(each, int) for each in (action.arm, action.forced, action.converged, count)])
+            count = count + jnp.sum(self.drawn(keys[1], state, arms, t, offered) == arm)
+        whole = jnp.stack([jnp.asarray(each, int) for each in (arm, action.forced, action.converged, count)])
         return whole, probability
+
+    def floored(self, lots: Array, arm: Array, arms: Array, t: Array, offered: Array | None) -> Array:
+        """The arm, or with the probability of the floor one that is drawn uniformly from those on offer."""
+        whether, which = jax.random.split(key_at(lots, t))
+        everything = jnp.ones(arms.shape[0], bool) if offered is None else offered
+        another = counted(jax.random.randint(which, (), 0, jnp.sum(everything)), everything)
+        threshold = min(round(self.floor * 2**32), 2**32 - 1)  # whole numbers: float32 would round a small floor
+        return jnp.where(jax.random.bits(whether, (), jnp.uint32) < jnp.uint32(threshold), another, arm)
+
+    def frequencies(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
+        """(K,) how often each arm comes up in a decision and its repetitions; by the formula, where there is one."""
+        if self.probabilities is not None:
+            return self.probabilities(state, arms, t, offered)
+        found = self.act(key_at(keys[0], t), state, arms, t, offered).arm[None]
+        if self.draws:
+            found = jnp.concatenate([found, self.drawn(keys[1], state, arms, t, offered)])
+        return jnp.bincount(found, length=arms.shape[0])
 
     def drawn(self, lots: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
         """(M,) the arms of repeated decisions."""
@@ -80,46 +111,81 @@ def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
     return jax.jit(function, compiler_options=OPTIONS if jax.default_backend() == "cpu" else None)
 
 
-@lru_cache(maxsize=256)
-def decision(rule: Rule, packing: Packing) -> Callable[..., tuple[Array, Array]]:
+def decide(
+    rule: Rule, packing: Packing, keys: Array, packed: Packed, menu: Menu, t: int
+) -> tuple[list[int], np.ndarray]:
+    """`Rule.decide` for decision t with these arms."""
+    program = decision(rule, packing, menu.arms.shape, menu.offered is None)
+    whole, exact = program(keys, packed, menu.arms, t, menu.offered)
+    return np.asarray(whole).tolist(), exact
+
+
+def decide_many(
+    rule: Rule, packing: Packing, keys: Array, packed: Packed, menus: Menus, first: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same for decisions first, first + 1, …, one after the other."""
+    arms, offered = menus.arms, menus.offered
+    each_arms, each_offered = arms.ndim == 3, offered is not None and offered.ndim == 2
+    found = []
+    for start, room, piece in pieces(menus.number):
+        some = arms[piece] if each_arms else arms
+        which = offered[piece] if offered is not None and each_offered else offered
+        program = decisions(rule, packing, some.shape, None if which is None else which.shape, room)
+        found.append(program(keys, packed, some, np.arange(first + start, first + start + room), which))
+    whole, exact = (np.concatenate([np.asarray(each) for each in column]) for column in zip(*found, strict=True))
+    return whole[: menus.number], exact[: menus.number]
+
+
+def pieces(number: int, least: int = LEAST_BATCH) -> Iterator[tuple[int, int, Any]]:
+    """What is computed together of so many decisions: the first, and how many and which, padded with the last one."""
+    for start in range(0, number, BATCH):
+        count = min(BATCH, number - start)
+        room = max(least, 1 << (count - 1).bit_length())
+        padded = np.minimum(np.arange(start, start + room), number - 1)
+        yield start, room, padded if room > count else slice(start, start + count)
+
+
+@kept
+def decision(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool) -> Callable[..., Any]:
     """`rule.decide` on a packed state, compiled."""
     return compiled(on_packed(rule.decide, packing))
 
 
-@lru_cache(maxsize=256)
-def decisions(rule: Rule, packing: Packing, arms_differ: bool) -> Callable[..., tuple[Array, Array]]:
-    """The same for a batch of decisions at t, t + 1, …, with the same arms on offer or with arms of their own.
+@kept
+def decisions(
+    rule: Rule, packing: Packing, shape: tuple[int, ...], offered: tuple[int, ...] | None, count: int
+) -> Callable[..., Any]:
+    """The same for a batch of decisions, with the same arms on offer or with arms of their own.
 
     The repetitions of a decision fill a processor's caches, so with these it is one decision after the other.
     """
-    each = 0 if arms_differ else None
+    arms_differ, offers_differ = len(shape) == 3, offered is not None and len(offered) == 2
     if not rule.draws:
-        return compiled(on_packed(rule.decide, packing), in_axes=(None, None, each, 0, each))
+        axes = (None, None, 0 if arms_differ else None, 0, 0 if offers_differ else None)
+        return compiled(on_packed(rule.decide, packing), in_axes=axes)
 
     def in_turn(keys: Array, state: State, arms: Array, times: Array, offered: Array | None) -> tuple[Array, Array]:
-        if arms_differ:
-            return lax.map(lambda one: rule.decide(keys, state, *one), (arms, times, offered))
-        return lax.map(lambda t: rule.decide(keys, state, arms, t, offered), times)
+        def one(own: Any) -> tuple[Array, Array]:
+            t, its_arms, its_offered = own
+            return rule.decide(
+                keys, state, its_arms if arms_differ else arms, t, its_offered if offers_differ else offered
+            )
+
+        return lax.map(one, (times, arms if arms_differ else None, offered if offers_differ else None))
 
     return compiled(on_packed(in_turn, packing))
 
 
-@lru_cache(maxsize=256)
-def directions(rule: Rule, packing: Packing) -> Callable[..., tuple[Array, Array]]:
-    """`rule.directions` of several decisions on a packed state, compiled."""
+@kept
+def directions(rule: Rule, packing: Packing, count: int) -> Callable[..., Any]:
+    """`rule.directions` of so many decisions on a packed state, compiled."""
     return compiled(on_packed(rule.directions, packing), in_axes=(None, None, None, 0))
 
 
-@lru_cache(maxsize=256)
-def repeated(rule: Rule, packing: Packing) -> Callable[..., Array]:
-    """(K,) how often each arm comes up in M repetitions of a decision; where there is a formula, its probability."""
-
-    def of_arms(keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
-        if rule.probabilities is not None:
-            return rule.probabilities(state, arms, t, offered)
-        return jnp.bincount(rule.drawn(keys[1], state, arms, t, offered), length=arms.shape[0])
-
-    return compiled(on_packed(of_arms, packing))
+@kept
+def frequencies(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool) -> Callable[..., Any]:
+    """`rule.frequencies` on a packed state, compiled."""
+    return compiled(on_packed(rule.frequencies, packing))
 
 
 def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:

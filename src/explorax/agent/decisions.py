@@ -1,5 +1,6 @@
-"""What an agent answers: a decision, or a batch of them."""
+"""What an agent answers: a decision, a batch of them, or the propensities of all arms; each also as plain JSON."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
@@ -18,6 +19,14 @@ class Decision(NamedTuple):
     features: np.ndarray  # (d,) what the agent will learn from
     forced: bool  # by the exploration at the start
     converged: bool  # whether the fit behind the decision did
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as text, numbers, bools, None and lists only."""
+        return {name: plain(value) for name, value in zip(self._fields, self, strict=True)}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, on one line."""
+        return json.dumps(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Decision) and all(map(np.array_equal, self, other))
@@ -65,3 +74,32 @@ class Decisions(Sequence[Decision]):
 
     def __iter__(self) -> Iterator[Decision]:
         return (self[i] for i in range(len(self)))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return each decision as a dict of plain values, as `Decision.to_dict` does."""
+        return [decision.to_dict() for decision in self]
+
+    def to_json(self) -> str:
+        """Return `to_dicts` as JSON, on one line."""
+        return json.dumps(self.to_dicts())
+
+
+class Propensities(NamedTuple):
+    """P(arm | state, arms) of every arm on offer, as the next decision would state it."""
+
+    arms: Sequence[Any]
+    probabilities: np.ndarray
+    stderrs: np.ndarray  # 0 where probabilities are exact
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the three columns by name, as lists of plain values."""
+        return {name: plain(value) for name, value in zip(self._fields, self, strict=True)}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, on one line."""
+        return json.dumps(self.to_dict())
+
+
+def plain(value: Any) -> Any:
+    """A value without NumPy's types."""
+    return np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value

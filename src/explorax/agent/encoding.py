@@ -20,6 +20,7 @@ import itertools
 import json
 import numbers
 import reprlib
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -201,6 +202,11 @@ class Encoder:
         check_finite("rows", "feature", self.names, encoded)
         return encoded
 
+    def checked(self, source: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Some columns of a row, as plain text, numbers and bools; raise for values that no row can have."""
+        kinds: Mapping[str, str] = getattr(self._encoding, "kinds", {})
+        return {name: checked_value(f"{name!r} of {source}", value, kinds.get(name)) for name, value in values.items()}
+
     def dumps(self) -> bytes:
         """The encoder as bytes, without pickle; `loads` makes an equal one of them."""
         skops = optional("skops.io", "saving an encoder", "agent")
@@ -302,6 +308,21 @@ def fitted_kind(name: str, values: list[Any]) -> str:
             "is an identifier, or make it numbers"
         )
     return kind
+
+
+def checked_value(what: str, value: Any, kind: str | None) -> Any:
+    """A value without NumPy's types; a transformer may take values of all kinds, and missing ones."""
+    found = kind_of(type(value))
+    if found == "number" and kind in (found, None):
+        plain = value if isinstance(value, int) else float(value)
+        if kind is None or abs(plain) <= sys.float_info.max:
+            return plain
+    elif found is not None and kind in (found, None):
+        return PLAIN[found](value)
+    elif kind is None and value is None:
+        return None
+    wanted = KINDS.get(kind or "", "text, a number, True or False")
+    raise InvalidFeatures(f"{what} must be {wanted}, got {reprlib.repr(value)}. Give the arm another value.")
 
 
 def check_kind(source: str, name: str, values: list[Any], kind: str) -> None:

@@ -5,7 +5,6 @@ A batch is taken in pieces of a few fixed sizes, so that a handful of programs s
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -15,10 +14,12 @@ from jax import lax
 from explorax.agent.deciding import compiled
 from explorax.agent.packing import Packed, Packing
 from explorax.agent.pending import Pulled
-from explorax.errors import InvalidReward, InvalidShape
+from explorax.checks import all_finite, check_reward_size
+from explorax.errors import HistoryFull, InvalidShape, NotFinite
 from explorax.glm import families
 from explorax.glm.history import Rows, check_room
 from explorax.policies.base import Policy, State
+from explorax.programs import kept
 
 PIECES = (1024, 128, 16)  # and the rest one by one
 
@@ -26,8 +27,8 @@ PIECES = (1024, 128, 16)  # and the rest one by one
 def learn(
     update: Callable[..., State], packing: Packing, packed: Packed, pulled: Pulled, rewards: np.ndarray
 ) -> Packed:
-    """The packed state after these rewards."""
-    start = 0
+    """The packed state after these rewards; raises if it would not be finite."""
+    before, start = packed, 0
     for size in PIECES:
         while len(rewards) - start >= size > 1:
             piece = slice(start, start + size)
@@ -37,16 +38,22 @@ def learn(
             start += size
     for i in range(start, len(rewards)):
         packed = one_update(update, packing)(packed, pulled.indices[i], pulled.features[i], rewards[i])
+    if not all_finite(packed) and all_finite(before):
+        raise NotFinite(
+            f"reward must leave a finite state, got {rewards[:3].tolist()} for arms with features up to "
+            f"{np.max(np.abs(pulled.features)):g}: the state stays as it was and the decisions still wait for their "
+            "rewards. Scale features and rewards to sizes of about 1."
+        )
     return packed
 
 
-@lru_cache(maxsize=256)
+@kept
 def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Packed]:
     """An update of a packed state."""
     return compiled(lambda packed, *pulled: packing.pack(update(packing.unpack(packed), *pulled)))
 
 
-@lru_cache(maxsize=256)
+@kept
 def updates(update: Callable[..., State], packing: Packing, size: int) -> Callable[..., Packed]:
     """`size` updates as one program."""
 
@@ -61,10 +68,7 @@ def updates(update: Callable[..., State], packing: Packing, size: int) -> Callab
 
 def checked_rewards(rewards: object, ids: Sequence[int], single: bool) -> np.ndarray:
     """Rewards as an array, one for each decision."""
-    try:
-        array = np.asarray(rewards, float)
-    except (TypeError, ValueError):
-        raise InvalidReward(f"reward {rewards!r} is not a number") from None
+    array = families.as_rewards(rewards)
     if array.shape != (() if single else (len(ids),)):
         raise InvalidShape(f"reward has shape {array.shape}: give one number for each of {len(ids)} decisions")
     return array.reshape(len(ids))
@@ -77,8 +81,7 @@ def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
         families.check_rewards(families.gaussian, values)
     else:
         policy.check(values)
-    if dtype == "float32" and np.any(np.abs(rewards) > np.finfo(dtype).max):
-        raise InvalidReward(f"reward {np.max(np.abs(rewards)):g} is too large for {dtype}: rescale it")
+    check_reward_size(values, dtype)
 
 
 def room(state: State) -> float:
@@ -86,10 +89,19 @@ def room(state: State) -> float:
     return min((rows.capacity - int(rows.seen) for rows in limited(state)), default=math.inf)
 
 
-def check_room_for(state: State, count: int) -> None:
+def check_room_for(policy: Policy, state: State, count: int) -> None:
     """Raise if so many rewards find no room."""
     for rows in limited(state):
-        check_room(rows, count)
+        try:
+            check_room(rows, count)
+        except HistoryFull as error:
+            name, settings = policy.recipe or ("…", {})
+            larger = {**settings, "capacity": 2 * rows.capacity}
+            listed = "".join(f", {key}={value!r}" for key, value in larger.items())
+            raise HistoryFull(
+                f"{error}. An agent that is full goes on with more room after agent.save(path) and "
+                f"Agent.load(path, make({name!r}{listed}))"
+            ) from None
 
 
 def limited(state: State) -> list[Rows]:

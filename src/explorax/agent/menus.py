@@ -4,8 +4,8 @@
     Changing    a table of arms with every decision
     InContext   named arms whose features are an encoding of their attributes together with a context
 
-Programs are compiled for shapes.  Where the number of arms varies they are padded to a power of two, and a mask says
-which rows are there.
+Programs are compiled for shapes.  Where the number of arms varies they are padded to one of a few sizes, and a mask
+says which rows are there.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -17,12 +17,13 @@ import numpy as np
 
 from explorax.agent.arms import Arms, Table, read_table, read_tables
 from explorax.agent.encoding import Encoder
-from explorax.checks import check_whole
-from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
+from explorax.checks import check_magnitude, check_whole
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 
 LEAST_ROOM = 8  # rows that arms on offer are padded to, at the least
 
 Among = Iterable[Hashable] | None
+AmongEach = Among | Iterable[Iterable[Hashable]]  # the same for all decisions, or a list for each
 
 
 class Menu(NamedTuple):
@@ -33,14 +34,24 @@ class Menu(NamedTuple):
     arms: Any  # (K or more, d) as the program takes them
     offered: np.ndarray | None  # which of these may be pulled; None if all
 
+    @property
+    def choices(self) -> int:
+        """How many may be pulled."""
+        return len(self.arms) if self.offered is None else int(np.count_nonzero(self.offered))
+
 
 class Menus(NamedTuple):
     """The arms of several decisions."""
 
     number: int
     arms: Any  # (K, d) if the same for all, else (number, K, d)
-    offered: np.ndarray | None
+    offered: np.ndarray | None  # (K,) if the same for all, else (number, K)
     pick: Callable[[np.ndarray], tuple[list[Any], np.ndarray]]  # indices -> names and features
+
+    @property
+    def choices(self) -> Any:
+        """How many may be pulled; one number if the same for all."""
+        return self.arms.shape[-2] if self.offered is None else np.count_nonzero(self.offered, axis=-1)
 
 
 @dataclass(frozen=True)
@@ -51,26 +62,24 @@ class Kind:
     dtype: str
     encoder: Encoder | None
     name: ClassVar[str]
-    arms_differ: ClassVar[bool] = True  # from one decision of a batch to the next
 
     def one(self, arms: Arms, given: Any, among: Among) -> Menu:
         """What is on offer in a decision; `arms` are the agent's own."""
         raise NotImplementedError
 
-    def many(self, arms: Arms, given: Any, among: Among) -> Menus:
+    def many(self, arms: Arms, given: Any, among: AmongEach) -> Menus:
         """The same for several decisions."""
         raise NotImplementedError
 
-    def add(self, arms: Arms, name: Hashable, features: Any) -> Arms:
-        """The agent's own arms with a new one."""
-        raise NotImplementedError
+    def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
+        """The row of features of one of the agent's own arms, or its attributes where rows depend on a context."""
+        raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
 
 
 class Fixed(Kind):
     """Arms with features of their own."""
 
     name = "fixed"
-    arms_differ = False
 
     def one(self, arms: Arms, given: Any, among: Among) -> Menu:
         """All of the agent's arms, and which are on offer."""
@@ -78,19 +87,21 @@ class Fixed(Kind):
             raise InvalidArgument("this agent has arms of its own: choose() without arms, or add_arm first")
         return Menu(arms.names, arms.rows, arms.matrix, arms.offered(among))
 
-    def many(self, arms: Arms, given: Any, among: Among) -> Menus:
+    def many(self, arms: Arms, given: Any, among: AmongEach) -> Menus:
         """The same, so many times."""
         check_whole("given", given, 1)
+        among, own = read_among(among, int(given))
+        offered = arms.offered(among) if own is None else np.stack([arms.mask(each) for each in own])
 
         def pick(indices: np.ndarray) -> tuple[list[Any], np.ndarray]:
             return [arms.names[i] for i in indices.tolist()], arms.rows[indices]
 
-        return Menus(int(given), arms.matrix, arms.offered(among), pick)
+        return Menus(int(given), arms.matrix, offered, pick)
 
-    def add(self, arms: Arms, name: Hashable, features: Any) -> Arms:
-        """With a new arm."""
-        row = read_table([features], self.features, self.dtype, self.encoder).rows[0]
-        return arms.added(name, row, None)
+    def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
+        """A row."""
+        features = features if self.encoder is None else as_dict(features)
+        return read_table([features], self.features, self.dtype, self.encoder).rows[0], None
 
 
 class Changing(Kind):
@@ -103,24 +114,23 @@ class Changing(Kind):
         table = self.table(given, among)
         return Menu(*table, *padded(table.rows))
 
-    def many(self, arms: Arms, given: Any, among: Among) -> Menus:
-        """Those of each table; an array of equal tables is taken as it is."""
+    def many(self, arms: Arms, given: Any, among: AmongEach) -> Menus:
+        """Those of each table; an array of equal tables is taken as it is, where no rows must be added."""
         if among is None and self.encoder is None and getattr(given, "ndim", 0) == 3 and len(given):
             rows = read_tables(given, self.features, self.dtype)
-            return Menus(len(rows), rows, None, lambda indices: (indices.tolist(), rows[np.arange(len(rows)), indices]))
+            taken, offered = (rows, None) if rows.shape[1] == padded_size(rows.shape[1]) else padded(rows)
+            return Menus(
+                len(rows), taken, offered, lambda indices: (indices.tolist(), rows[np.arange(len(rows)), indices])
+            )
         return joined([self.table(each, among) for each in several("tables of arms", given)])
 
-    def table(self, given: Any, among: Among) -> Table:
+    def table(self, given: Any, among: AmongEach) -> Table:
         """The arms given."""
         if given is None:
             raise InvalidArgument("this agent has no arms of its own: choose(table) with the arms on offer")
         if among is not None:
             raise InvalidArgument("among is for an agent's own arms: give the eligible ones only")
         return read_table(given, self.features, self.dtype, self.encoder)
-
-    def add(self, arms: Arms, name: Hashable, features: Any) -> Arms:
-        """There is nothing to add to."""
-        raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
 
 
 class InContext(Kind):
@@ -130,39 +140,48 @@ class InContext(Kind):
 
     def one(self, arms: Arms, given: Any, among: Among) -> Menu:
         """The arms on offer, in this context."""
-        (table,) = self.tables(arms, [given], among)
+        (table,) = self.tables(arms, [given], [arms.mask(among)])
         return Menu(*table, *padded(table.rows))
 
-    def many(self, arms: Arms, given: Any, among: Among) -> Menus:
+    def many(self, arms: Arms, given: Any, among: AmongEach) -> Menus:
         """The same in each of several contexts."""
-        return joined(self.tables(arms, several("contexts", given), among))
+        contexts = several("contexts", given)
+        among, own = read_among(among, len(contexts))
+        masks = [arms.mask(among)] * len(contexts) if own is None else [arms.mask(each) for each in own]
+        return joined(self.tables(arms, contexts, masks))
 
-    def tables(self, arms: Arms, contexts: Sequence[Any], among: Among) -> list[Table]:
+    def tables(self, arms: Arms, contexts: Sequence[Any], masks: Sequence[np.ndarray]) -> list[Table]:
         """The arms on offer in each context, encoded together."""
-        offered = arms.offered(among)
-        places = range(len(arms.names)) if offered is None else np.flatnonzero(offered).tolist()
-        names, attributes = [arms.names[i] for i in places], [arms.attributes[i] for i in places]
-        for context in contexts:
-            self.check_context(arms, context)
+        contexts = [self.read_context(arms, context) for context in contexts]
+        places = [np.flatnonzero(mask).tolist() for mask in masks]
         assert self.encoder is not None
-        rows = self.encoder.transform([{**context, **own} for context in contexts for own in attributes])
-        return [Table(names, each) for each in rows.astype(self.dtype).reshape(len(contexts), len(names), -1)]
+        whole = [{**context, **arms.attributes[i]} for context, own in zip(contexts, places, strict=True) for i in own]
+        encoded = self.encoder.transform(whole).astype(self.dtype)
+        check_magnitude("features of arms in their context", encoded)
+        rows = np.split(encoded, np.cumsum([len(own) for own in places])[:-1])
+        return [Table([arms.names[i] for i in own], each) for own, each in zip(places, rows, strict=True)]
 
-    def check_context(self, arms: Arms, context: Any) -> None:
-        """Raise unless a context is a dict of columns that the arms do not have themselves."""
+    def read_context(self, arms: Arms, context: Any) -> Mapping[str, Any]:
+        """A context as a dict of columns that the arms do not have themselves."""
+        context = as_dict(context)
         if not isinstance(context, Mapping):
             raise InvalidArgument(f"context={context!r} must be a dict with a value for each column of the context")
         if both := sorted(set(context) & set(arms.attributes[0])):
             raise InvalidArgument(f"context has {both[0]!r}, which is an attribute of the arms: leave it out")
+        return context
 
-    def add(self, arms: Arms, name: Hashable, features: Any) -> Arms:
-        """With a new arm, which must have the attributes that the others have."""
+    def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
+        """Attributes, which must be those that the other arms have."""
+        features = as_dict(features)
         if not isinstance(features, Mapping):
             raise InvalidFeatures(f"features={features!r} must be a dict with the attributes of the arm")
         if set(features) != set(arms.attributes[0]):
             wanted = ", ".join(arms.attributes[0])
-            raise InvalidArgument(f"arm {name!r} has attributes {sorted(features)} where the others have {wanted}")
-        return arms.added(name, np.zeros(0), dict(features))
+            raise InvalidArgument(
+                f"arm {name!r} has attributes {list(features)} where the others have {wanted}: give these"
+            )
+        assert self.encoder is not None
+        return np.zeros(0), self.encoder.checked(f"arm {name!r}", features)
 
 
 def kind_of_arms(given: Any, features: int | None, encoder: Encoder | None, dtype: str) -> tuple[Kind, Arms]:
@@ -178,7 +197,8 @@ def kind_of_arms(given: Any, features: int | None, encoder: Encoder | None, dtyp
         check_whole("features", size, 1)
         return Changing(int(size or 1), dtype, encoder), Arms.none()
     if encoder is not None and is_in_context(given, encoder):
-        return InContext(encoder.features, dtype, encoder), Arms.in_context(given)
+        attributes = {name: encoder.checked(f"arm {name!r}", each) for name, each in given.items()}
+        return InContext(encoder.features, dtype, encoder), Arms.in_context(attributes)
     table = read_table(given, features, dtype, encoder)
     return Fixed(table.rows.shape[1], dtype, encoder), Arms.of(table)
 
@@ -197,7 +217,7 @@ def is_in_context(given: Any, encoder: Encoder) -> bool:
 
 
 def several(what: str, given: Any) -> Sequence[Any]:
-    """What was given for several decisions, one after the other."""
+    """Read what was given for several decisions, one after the other."""
     if hasattr(given, "to_dicts"):  # polars
         given = given.to_dicts()
     elif hasattr(given, "to_dict") and hasattr(given, "columns"):  # pandas
@@ -223,14 +243,15 @@ def joined(tables: Sequence[Table]) -> Menus:
 
 
 def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix with rows of zeros after its own, and which rows are there."""
-    count, features = rows.shape
+    """(…, K, d) rows with rows of zeros after them, and (…, K) which rows are there."""
+    *several_tables, count, features = rows.shape
     room = padded_size(count)
     if count < room:
-        arms = np.zeros((room, features), rows.dtype)
-        arms[:count] = rows
+        arms = np.zeros((*several_tables, room, features), rows.dtype)
+        arms[..., :count, :] = rows
         rows = arms
-    return rows, there(count, room)
+    mask = there(count, room)
+    return rows, np.broadcast_to(mask, (*several_tables, room)) if several_tables else mask
 
 
 @lru_cache(maxsize=1024)
@@ -239,6 +260,29 @@ def there(count: int, room: int) -> np.ndarray:
     return np.arange(room) < count
 
 
+@lru_cache(maxsize=1024)
 def padded_size(count: int) -> int:
-    """The power of two that so many are padded to."""
-    return max(LEAST_ROOM, 1 << (count - 1).bit_length())
+    """The size that so many arms are padded to: a power of two, or 1, 2 or 5 times a power of ten."""
+    unit = 10 ** (len(str(count)) - 1)
+    round_number = next(unit * step for step in (1, 2, 5, 10) if unit * step >= count)
+    return max(LEAST_ROOM, min(1 << (count - 1).bit_length(), round_number))
+
+
+def read_among(among: AmongEach, number: int) -> tuple[Among, list[Any] | None]:
+    """The names that are eligible in all of so many decisions; or those of each, where it has a list of its own."""
+    if among is None or isinstance(among, str):
+        return among, None
+    among = list(among)
+    if not among or any(isinstance(each, str) or not isinstance(each, Iterable) for each in among):
+        return among, None
+    if len(among) != number:
+        raise InvalidShape(
+            f"among must have one list of names for each of {number} decisions, got {len(among)} lists. "
+            "Give a single list of names for what is the same in all of them."
+        )
+    return None, among
+
+
+def as_dict(given: Any) -> Any:
+    """A row of a pandas DataFrame as a dict; anything else as it is."""
+    return given.to_dict() if hasattr(given, "to_dict") and getattr(given, "ndim", 0) == 1 else given

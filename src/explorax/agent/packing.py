@@ -5,7 +5,7 @@ are, which copies nothing.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -68,4 +68,4 @@ def packing_of(state: State) -> Packing:
     return unique(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
 
 
-unique = cache(Packing)  # so that a program is found by what a packing is, not by what it says
+unique = lru_cache(maxsize=1024)(Packing)  # so that a program is found by what a packing is, not by what it says

@@ -42,6 +42,11 @@ class Points:
             raise InvalidArgument(
                 f"{name} does not maximize a linear function, as an infinite set of arms needs: use {', '.join(linear)}"
             )
+        if rule.floor:
+            raise InvalidArgument(
+                f"explore_floor must be 0 for an infinite set of arms, got {rule.floor}. It has no uniform choice of "
+                "an arm: give a list of arms, or leave the floor out."
+            )
         draws = rule.draws if arms.countable else 0
         return cls(arms, deciding.Rule(rule.act, None, None, draws), dtype)
 
@@ -55,9 +60,13 @@ class Points:
     ) -> tuple[np.ndarray, Any, np.ndarray | None]:
         """(n, d) points, whether each was forced and its fit converged, and how often each came up in M + 1 draws."""
         units = jnp.eye(self.features, dtype=self.dtype)
-        thetas, flags = deciding.directions(self.rule, packing)(keys, packed, units, times)
-        points = self.set.maximize(np.asarray(thetas, float).reshape(-1, self.features))
+        found = []
+        for _, room, piece in deciding.pieces(len(times), least=1):
+            found.append(deciding.directions(self.rule, packing, room)(keys, packed, units, times[piece]))
+        thetas, flags = (np.concatenate([np.asarray(each) for each in column]) for column in zip(*found, strict=True))
+        thetas, flags = thetas[: len(times)], flags[: len(times)]
+        points = self.set.maximize(thetas.astype(float).reshape(-1, self.features))
         points = points.reshape(len(times), -1, self.features)
         chosen = points[:, 0].astype(self.dtype)
         counts = np.all(points == points[:, :1], axis=2).sum(axis=1) if self.set.countable else None
-        return chosen, tuple(np.asarray(flags).T), counts
+        return chosen, tuple(flags.T), counts

@@ -8,11 +8,29 @@ probability that a random θ̃ likes the arm best.  So the decision is repeated 
 The decision and its repetitions are exchangeable: given how often each arm came up in all of them, the decision is each
 of them with equal chances.  Two things follow, for every M and not only in the limit:
 
-    calibration       P(the arm is a | p̂_a) = p̂_a
-    off-policy use    E[1{the arm is a} / p̂_a] = P(some draw gives a) = 1 − (1 − p_a)^{M+1},  which is 1 up to arms that
-                      are never seen: inverse-propensity estimates are unbiased although p̂ is an estimate
+    calibration       P(the arm is a | C_1, …, C_K) = C_a / (M + 1) = p̂_a
+    off-policy use    E[1{the arm is a} / p̂_a] = P(some draw gives a) = 1 − (1 − p_a)^{M+1}
 
-and p̂ is at least 1/(M + 1).  Its standard error is about √(p(1 − p) / M), at most 1/(2√M).
+and p̂ is at least 1/(M + 1) for the arm that was chosen.  Its standard error is about √(p(1 − p) / M), at most 1/(2√M).
+
+**Bias.**  An inverse-propensity estimate weighs a decision for arm a by 1/p̂_a, and these weights should be 1 on
+average.  Although p̂ is an estimate they are, but for the (1 − p_a)^{M+1}: an arm that none of the draws shows is not
+chosen, and nothing makes up for it.  At p_a = 0.01 the mean weight is 0.19 with 20 draws, 0.64 with 100, and 1.00 with
+1 000.
+
+**A floor** takes the bias away.  With `explore_floor=ε` an arm is drawn uniformly from the K on offer with probability
+ε, and is the policy's otherwise.  C_a still counts the policy's M + 1 draws, the one that would have been its decision
+among them also where the uniform one was taken, and what is stated is
+
+    q̂_a = (1 − ε) C_a / (M + 1) + ε / K.
+
+Given all C the policy's draw is a with probability C_a / (M + 1), as before.  So P(the arm is a | C_1, …, C_K) = q̂_a
+for every arm: it is calibrated.  And since q̂_a ≥ ε / K > 0,  E[1{the arm is a} / q̂_a] = 1  exactly, for every arm and
+every M ≥ 1.  The standard error is (1 − ε) times that of p̂.  Forced decisions are mixed likewise: they are random then,
+and their propensities are exact.
+
+`Agent.propensities` tells q̂_a of all arms from the draws that the next decision will use, so it has for that decision's
+arm what the decision will state.
 
 Exact instead where the policy has a formula (`Policy.probabilities`), and 1 where its decisions are not random.  A
 policy whose randomness is in its training (DeepFPL) repeats its last training (`Policy.redraw`).
@@ -26,12 +44,13 @@ from typing import Any
 
 import numpy as np
 
-from explorax.checks import check_positive, check_whole
+from explorax.checks import check_positive, check_whole, is_number
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
 from explorax.registry import policies
 
 DRAWS = 100  # unless given
+MOST_DRAWS, LEAST_STDERR = 1_000_000, 0.0005
 
 
 @dataclass(frozen=True)
@@ -40,11 +59,17 @@ class Knowledge:
 
     draws: int  # as asked for
     estimated: bool  # by these draws; else they are exact
+    floor: float = 0.0  # ε
 
     @classmethod
-    def of(cls, policy: Policy, draws: int | None, stderr: float | None) -> "Knowledge":
+    def of(cls, policy: Policy, draws: int | None, stderr: float | None, floor: float = 0.0) -> "Knowledge":
         """By a formula, by the registry's word that decisions are not random, or else by so many draws."""
         draws = checked_draws(draws, stderr)
+        if not (is_number(floor) and 0 <= floor < 1):
+            raise InvalidArgument(
+                f"explore_floor must be a number from 0 up to, but not including, 1, got {floor!r}. Give 0.02 to draw "
+                "2 % of the arms uniformly, or use make('uniform') to draw all of them so."
+            )
         entry = policies().get(policy.recipe.name) if policy.recipe else None
         randomized = "yes" if entry is None else entry.randomized  # of another's policy nothing is known
         if draws and randomized == "in training" and policy.redraw is None:
@@ -52,30 +77,38 @@ class Knowledge:
                 "this policy draws its noise in training, so its propensities need that repeated: make it with "
                 "redraws=True, or the agent with draws=0 for no propensities"
             )
-        return cls(draws, policy.probabilities is None and randomized != "no")
+        return cls(draws, policy.probabilities is None and randomized != "no", float(floor))
 
     @property
     def repetitions(self) -> int:
         """M."""
         return self.draws if self.estimated else 0
 
-    def stated_one(self, count: int, exact: Any) -> tuple[float | None, float | None]:
+    def stated_one(self, count: int, exact: Any, offered: int) -> tuple[float | None, float | None]:
         """The same as `stated` for a single decision, in a fraction of the time."""
         if not self.estimated:
-            return float(exact), 0.0
+            return self.mixed(float(exact), offered), 0.0
         if not self.draws:
             return None, None
         smoothed = (count + 1) / (self.draws + 3)
-        return count / (self.draws + 1), math.sqrt(smoothed * (1 - smoothed) / (self.draws + 1))
+        stderr = math.sqrt(smoothed * (1 - smoothed) / (self.draws + 1))
+        return self.mixed(count / (self.draws + 1), offered), (1 - self.floor) * stderr
 
-    def stated(self, count: Any, exact: Any) -> tuple[Any, Any]:
-        """Propensities and their standard errors, from how often the arm came up, or from the formula."""
+    def stated(self, count: Any, exact: Any, offered: Any) -> tuple[Any, Any]:
+        """Propensities and their standard errors, from how often the arm came up, or from the formula.
+
+        `offered` is the number of arms on offer, or that of each decision.
+        """
         if not self.estimated:
-            return np.asarray(exact, float), np.zeros(np.shape(exact))
+            return self.mixed(np.asarray(exact, float), offered), np.zeros(np.shape(exact))
         if not self.draws:
             return None, None
         propensity = np.asarray(count, float) / (self.draws + 1)
-        return propensity, standard_error(propensity, self.draws)
+        return self.mixed(propensity, offered), (1 - self.floor) * standard_error(propensity, self.draws)
+
+    def mixed(self, propensity: Any, offered: Any) -> Any:
+        """The policy's propensity with the floor under it."""
+        return (1 - self.floor) * propensity + self.floor / offered if self.floor else propensity
 
 
 def standard_error(propensity: np.ndarray | float, draws: int) -> np.ndarray:
@@ -91,7 +124,11 @@ def checked_draws(draws: int | None, stderr: float | None) -> int:
         raise InvalidArgument(f"draws={draws} and stderr={stderr} say the same: give one of them")
     if stderr is not None:
         check_positive("stderr", stderr, ", for example 0.02")
+        if stderr < LEAST_STDERR:
+            raise InvalidArgument(
+                f"stderr must be at least {LEAST_STDERR}, got {stderr!r}. It takes 1/(4 stderr²) draws for a decision."
+            )
         return math.ceil(0.25 / stderr**2)
     draws = DRAWS if draws is None else draws
-    check_whole("draws", draws, 0)
+    check_whole("draws", draws, 0, MOST_DRAWS)
     return draws

@@ -1,19 +1,31 @@
-"""What a snapshot of an agent holds."""
+"""What a snapshot of an agent holds, and whether all of it can be: types, ranges, shapes, and what must agree."""
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import sets, snapshot
-from explorax.agent.arms import Arms
+from explorax.agent.arms import Arms, checked_names
 from explorax.agent.encoding import Encoder
-from explorax.agent.pending import Pulled
+from explorax.agent.ids import MOST, Span
+from explorax.agent.pending import Ledger, Pulled
 from explorax.agent.sets import ArmSet
-from explorax.errors import InvalidArgument, InvalidSnapshot
+from explorax.agent.snapshot import check_array
+from explorax.checks import check_whole
+from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
+from explorax.policies.adoption import adopt
 from explorax.policies.base import Policy, State
 from explorax.registry import make
+
+LEAST = {"seed": 0, "draws": 0, "max_pending": 1, "features": 1, "decisions": 0, "dropped": 0, "unsure": 0}
+SETTINGS = ("seed", "dtype", "draws", "explore_floor", "max_pending", "features", "kind")
+NAMED = ("fixed", "context")  # kinds of agents with arms of their own
+KINDS = (*NAMED, "changing", "set")
+Arrays = dict[str, np.ndarray]
 
 
 class Saved(NamedTuple):
@@ -23,29 +35,76 @@ class Saved(NamedTuple):
     seed: int
     dtype: str
     draws: int
+    explore_floor: float
     max_pending: int
     features: int
-    kind: str  # of its arms: "fixed", "changing", "context" or "set"
+    kind: str  # of its arms, see KINDS
     set: ArmSet | None
     encoder: Encoder | None
     arms: Arms | None
-    decisions: int
-    dropped: int
-    waiting: np.ndarray  # ids
-    pulled: Pulled  # and what they were
+    ledger: Ledger
     described: list[list[Any]]  # the arrays of the state: names, shapes, dtypes
-    arrays: dict[str, np.ndarray]
+    arrays: Arrays
+    former: Policy | None = None  # the policy that was saved, where another one goes on
 
-    def state(self, like: State, path: object) -> State:
-        """The state of the policy; `like` is one that the policy makes."""
-        return snapshot.unflatten(like, self.described, self.arrays, path)
+    @classmethod
+    def of(cls, agent: Any, arms: Arms, state: State, ledger: Ledger) -> "Saved":
+        """What is to be saved of an agent, with all that changes as it was at one moment."""
+        described, arrays = snapshot.flatten(state)
+        return cls(
+            policy=agent.policy,
+            seed=agent.seed,
+            dtype=agent.dtype,
+            draws=agent._known.draws,
+            explore_floor=agent._known.floor,
+            max_pending=agent._pending.limit,
+            features=agent.kind.features,
+            kind=agent.kind.name if agent.points is None else "set",
+            set=None if agent.points is None else agent.points.set,
+            encoder=agent.kind.encoder,
+            arms=arms if arms.names else None,
+            ledger=ledger,
+            described=described,
+            arrays=arrays,
+        )
+
+    def arguments(self, draws: int | None, explore_floor: float | None, max_pending: int | None) -> dict[str, Any]:
+        """What an agent like this one is made with, beside its policy; of some settings others may be given."""
+        settings = {
+            "seed": self.seed,
+            "dtype": self.dtype,
+            "draws": self.draws if draws is None else draws,
+            "explore_floor": self.explore_floor if explore_floor is None else explore_floor,
+            "max_pending": self.max_pending if max_pending is None else max_pending,
+        }
+        if self.set is not None:
+            return {"arms": self.set, **settings}
+        if self.arms is None:
+            return {"features": self.features, "encoder": self.encoder, **settings}
+        if self.kind == "fixed":  # encoded already
+            return {"arms": self.arms.rows, **settings}
+        arms = dict(zip(self.arms.names, self.arms.attributes, strict=True))
+        return {"arms": arms, "encoder": self.encoder, **settings}
+
+    def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
+        """The state to go on with, given what a policy starts from."""
+        state = snapshot.unflatten(nothing_seen(self.former or self.policy), self.described, self.arrays, path)
+        for i, (name, _, dtype) in enumerate(self.described):
+            if self.policy.recipe and "int" in dtype and np.any(self.arrays[f"state_{i}"] < 0):
+                raise InvalidArgument(f"{name} of the state counts or names something, and must not be negative")
+        return state if self.former is None else adopt(self.policy, state, nothing_seen(self.policy))
 
 
 def save(saved: Saved, path: str | os.PathLike[str]) -> None:
     """Write a snapshot."""
-    arms, recipe, arrays = saved.arms, saved.policy.recipe, dict(saved.arrays)
-    arrays |= {"pending_ids": saved.waiting, "pending_rows": saved.pulled.indices}
-    arrays |= {"pending_features": saved.pulled.features}
+    arms, recipe, ledger, arrays = saved.arms, saved.policy.recipe, saved.ledger, dict(saved.arrays)
+    for i, (name, *_) in enumerate(saved.described):
+        if not np.isfinite(arrays[f"state_{i}"]).all():
+            raise NotFinite(
+                f"{name} of the state contains NaN or infinity, and is not saved: load the last snapshot instead"
+            )
+    arrays |= {"pending_ids": ledger.waiting, "pending_rows": ledger.pulled.indices}
+    arrays |= {"pending_features": ledger.pulled.features}
     if saved.set is not None:
         arrays |= {f"set_{name}": value for name, value in saved.set.parameters.items()}
     if arms is not None:
@@ -54,13 +113,12 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
             raise InvalidArgument("attributes of arms must be text, numbers, True or False to be saved")
     if saved.encoder is not None:
         arrays["encoder"] = np.frombuffer(saved.encoder.dumps(), np.uint8)
-    schema = {name: getattr(saved, name) for name in ("seed", "dtype", "draws", "max_pending", "features", "kind")}
+    schema = {name: getattr(saved, name) for name in SETTINGS}
+    schema |= {name: getattr(ledger, name) for name in ("decisions", "offset", "spans", "dropped", "unsure")}
     schema |= {
         "policy": recipe and recipe.name,
         "settings": recipe.settings if recipe and snapshot.plain(list(recipe.settings.values())) else None,
         "set": saved.set and saved.set.kind,
-        "decisions": saved.decisions,
-        "dropped": saved.dropped,
         "names": None if arms is None else list(arms.names),
         "attributes": [] if arms is None else list(arms.attributes),
         "state": saved.described,
@@ -68,53 +126,148 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
     snapshot.write(path, schema, arrays)
 
 
-def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
-    """Read a snapshot; to be called in the precision that the arrays are wanted in."""
-    schema, arrays = snapshot.read(path)
+@contextlib.contextmanager
+def understood(path: object) -> Iterator[None]:
+    """Whatever is wrong with what a snapshot says is wrong with the snapshot."""
     try:
-        kept = {name: schema[name] for name in ("seed", "dtype", "draws", "max_pending", "features", "kind")}
-        arms, arm_set = None, None
-        if schema["names"] is not None:
-            rows = arrays["arms"]
-            arms = Arms(tuple(schema["names"]), arrays["active"], rows, jnp.asarray(rows), tuple(schema["attributes"]))
-        if schema["set"] is not None:
-            parameters = {name[4:]: value for name, value in arrays.items() if name.startswith("set_")}
-            arm_set = sets.make(schema["set"], parameters)
-        return Saved(
-            policy=policy_of(schema, policy, path),
-            **kept,
-            set=arm_set,
-            encoder=Encoder.loads(arrays["encoder"].tobytes()) if "encoder" in arrays else None,
-            arms=arms,
-            decisions=schema["decisions"],
-            dropped=schema["dropped"],
-            waiting=arrays["pending_ids"],
-            pulled=Pulled(arrays["pending_rows"], arrays["pending_features"]),
-            described=schema["state"],
-            arrays=arrays,
-        )
-    except (KeyError, TypeError) as error:
+        yield
+    except InvalidSnapshot:
+        raise
+    except InvalidArgument as error:
+        raise InvalidSnapshot(f"{path} cannot be used: {error}") from error
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InvalidSnapshot(f"{path} lacks something, or has it in another form: {error!r}") from error
 
 
-def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> Policy:
-    """The policy that was saved, made again; or the one given, if it can be that one."""
+def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
+    """Read a snapshot and look at all of it but the state, which only its policy understands."""
+    schema, arrays = snapshot.read(path)
+    if schema["format"] == 1:  # decisions that were under way had numbers, but are not in it
+        count = schema["decisions"]
+        schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
+    for name, least in LEAST.items():
+        check_whole(name, schema[name], least)
+    features, dtype, kind = schema["features"], schema["dtype"], schema["kind"]
+    if kind not in KINDS:
+        raise UnknownName("kind of arms", kind, KINDS)
+    if dtype not in ("float32", "float64"):
+        raise UnknownName("dtype", dtype, ("float32", "float64"))
+    encoder = None
+    if "encoder" in arrays:
+        encoder = Encoder.loads(check_array("encoder", arrays, (None,), "uint8", "the encoder").tobytes())
+        if encoder.features != features:
+            raise InvalidArgument(f"features={features} where the encoder makes {encoder.features}")
+    arms, arm_set = None, None
+    if (schema["names"] is not None) != (kind in NAMED) or (schema["set"] is not None) != (kind == "set"):
+        raise InvalidArgument(f"kind={kind!r} does not go with its arms: only {', '.join(NAMED)} ones have names")
+    if kind in NAMED:
+        arms = arms_of(schema, arrays)
+    if kind == "set":
+        parameters = {name[4:]: value for name, value in arrays.items() if name.startswith("set_")}
+        arm_set = sets.make(schema["set"], parameters)
+        if arm_set.features != features:
+            raise InvalidArgument(f"features={features} where the set of arms has {arm_set.features}")
+    going_on, former = policy_of(schema, policy, path)
+    return Saved(
+        going_on,
+        **{name: schema[name] for name in SETTINGS},
+        set=arm_set,
+        encoder=encoder,
+        arms=arms,
+        ledger=ledger_of(schema, arrays, 2**31 if arms is None else len(arms.names)),
+        described=schema["state"],
+        arrays=arrays,
+        former=former,
+    )
+
+
+def arms_of(schema: dict[str, Any], arrays: Arrays) -> Arms:
+    """The agent's own arms."""
+    in_context = schema["kind"] == "context"
+    columns, dtype = (0, "float64") if in_context else (schema["features"], schema["dtype"])
+    names, attributes = tuple(schema["names"]), tuple(schema["attributes"])
+    checked_names(name for name in names if name is not None)
+    rows = check_array("arms", arrays, (None, columns), dtype, "the table of arms")
+    active = check_array("active", arrays, (len(rows),), "bool", "which arms are on offer")
+    if not 1 <= len(names) <= len(rows) or active[len(names) :].any():
+        raise InvalidArgument(f"{len(names)} names do not go with a table of {len(rows)} arms")
+    if any(name is None and (on or in_context) for name, on in zip(names, active, strict=False)):
+        raise InvalidArgument("an arm on offer has no name")
+    if len(attributes) != (len(names) if in_context else 0):
+        raise InvalidArgument(f"attributes of {len(attributes)} arms do not go with {len(names)} names")
+    for name, own in zip(names, attributes, strict=False):
+        if not (isinstance(own, dict) and all(snapshot.plain(value) for value in own.values())):
+            raise InvalidArgument(f"attributes of arm {name!r} must be text, numbers, True or False, got {own!r}")
+    return Arms(names, active, rows, jnp.asarray(rows), attributes)
+
+
+def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:
+    """Ids and pending decisions, whose arms were some of so many rows."""
+    count, offset, end = schema["decisions"], schema["offset"], 0
+    check_whole("offset", offset, -count)
+    spans = sorted((Span(*span) for span in schema["spans"]), key=lambda span: span.first)
+    for span in spans:
+        for value in span:
+            check_whole("spans", value, -count)
+        if not (
+            end <= span.first < span.end <= count and 0 <= span.offset + span.first < span.offset + span.end < MOST
+        ):
+            raise InvalidArgument(f"spans of decisions must follow each other up to decision {count}, got {list(span)}")
+        end = span.end
+    for name in ("dropped", "unsure"):
+        if schema[name] > count:
+            raise InvalidArgument(f"{name}={schema[name]} is more than the {count} decisions that were made")
+    waiting = check_array("pending_ids", arrays, (None,), "int64", "ids of decisions that wait")
+    indices = check_array("pending_rows", arrays, waiting.shape, "int64", "arms of decisions that wait")
+    shape = (len(waiting), schema["features"])
+    features = check_array("pending_features", arrays, shape, schema["dtype"], "features of decisions that wait")
+    known = np.zeros(len(waiting), bool)
+    for span in spans:
+        known |= (waiting >= span.offset + span.first) & (waiting < span.offset + span.end)
+    if not known.all():
+        raise InvalidArgument(f"decision {waiting[~known][0]} waits for a reward, and was never made")
+    if len(set(waiting.tolist())) < len(waiting):
+        raise InvalidArgument("a decision waits twice for its reward")
+    if not np.all((indices >= 0) & (indices < rows)):
+        raise InvalidArgument(f"arms of decisions that wait must be rows from 0 to {rows - 1}, got {indices.tolist()}")
+    return Ledger(count, offset, spans, schema["dropped"], schema["unsure"], waiting, Pulled(indices, features))
+
+
+def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tuple[Policy, Policy | None]:
+    """The policy that goes on, and the one that was saved if it had other settings."""
     name, settings = schema["policy"], schema["settings"]
+    if settings is not None:
+        settings = {key: tupled(value) for key, value in settings.items()}
     if given is None:
         if name is None or settings is None:
             raise InvalidSnapshot(
                 f"{path} was saved with a policy that cannot be made from text, such as one with a network of your "
                 f"own: give it, Agent.load(path, policy=make({name or '…'!r}, …))"
             )
-        return make(name, **{key: tupled(value) for key, value in settings.items()})
+        return make(name, **settings), None
     recipe = given.recipe
     if recipe is not None and name not in (None, recipe.name):
         raise InvalidSnapshot(f"{path} was saved with the policy {name!r}, not {recipe.name!r}: give that one, or none")
-    if recipe is not None and settings is not None:
-        ours = {key: tupled(value) for key, value in recipe.settings.items()}
-        if ours != {key: tupled(value) for key, value in settings.items()}:
-            raise InvalidSnapshot(f"{path} was saved with the settings {settings}, not {recipe.settings}: give these")
-    return given
+    if recipe is None or settings is None:
+        return given, None
+    wanted = {key: tupled(value) for key, value in recipe.settings.items()}
+    other = {key for key in {**settings, **wanted} if settings.get(key) != wanted.get(key)}
+    if given.adopt is None:  # what a policy does with its settings is its own affair, but for the room it has
+        other -= {"capacity", "when_full"}
+    else:  # it judges itself what can be changed, but a state does not tell its family
+        other = set() if family(settings) == family(wanted) else {"family"}
+    if other:
+        raise InvalidSnapshot(
+            f"{path} was saved with the settings {settings}, and {recipe.name} cannot go on with {wanted}: "
+            f"leave {', '.join(sorted(other))} as it was"
+        )
+    return given, None if settings == wanted else make(name, **settings)
+
+
+def family(settings: dict[str, Any]) -> str:
+    """The name of a policy's family, which may be given as such."""
+    given = settings.get("family", "bernoulli")
+    return str(getattr(given, "name", given))
 
 
 def tupled(value: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from explorax.checks import is_known
 from explorax.errors import InvalidFeatures, InvalidShape
+from explorax.programs import bounded_jit
 
 
 class Basis(NamedTuple):
@@ -18,7 +17,7 @@ class Basis(NamedTuple):
     pivots: Array  # (min(K, d),) what each arm adds: the norm of its part orthogonal to those before it
 
 
-@jax.jit
+@bounded_jit
 def spanning_arms(arms: Array) -> Basis:
     """The arms that QR with column pivoting picks: each the farthest from the span of those before it.
 
@@ -44,15 +43,19 @@ def spanning_arms(arms: Array) -> Basis:
     return Basis(chosen, pivots)
 
 
+def rank(basis: Basis, size: int) -> Array:
+    """How many of the picked arms are linearly independent, up to rounding, where there are `size` features."""
+    return jnp.sum(basis.pivots > size * jnp.finfo(basis.pivots.dtype).eps * basis.pivots[0])
+
+
 def check_spanning(shape: tuple[int, ...], basis: Basis, remedy: str) -> None:
     """Raise unless the chosen arms span the feature space (values are looked at only outside compiled code)."""
     count, size = shape
     if count < size:
         raise InvalidShape(f"{count} arms cannot span {size} features: {remedy}")
     if is_known(basis.pivots):
-        pivots = np.asarray(basis.pivots)
-        rank = int(np.sum(pivots > size * np.finfo(pivots.dtype).eps * pivots[0]))
-        if rank < size:
+        spanned = int(rank(basis, size))
+        if spanned < size:
             raise InvalidFeatures(
-                f"the arms span only {rank} of {size} dimensions: {remedy}, or drop collinear features"
+                f"the arms span only {spanned} of {size} dimensions: {remedy}, or drop collinear features"
             )

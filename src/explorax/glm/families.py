@@ -17,7 +17,10 @@ Reference: McCullagh & Nelder, Generalized Linear Models, 1989, chapter 2.
 """
 
 import math
+import numbers
+import reprlib
 from collections.abc import Callable
+from decimal import Decimal
 from typing import NamedTuple
 
 import jax
@@ -102,8 +105,8 @@ poisson = Family(
     max_slope=np.inf,
     noise_std=None,  # Poisson tails are heavier than any Gaussian's
     self_concordance=1.0,
-    rewards="0 or more",
-    valid=lambda y: y >= 0,
+    rewards="whole numbers of 0 or more",
+    valid=lambda y: (y >= 0) & (y == np.floor(y)),
 )
 
 FAMILIES = {family.name: family for family in (bernoulli, gaussian, poisson)}
@@ -113,19 +116,34 @@ def get(family: str | Family) -> Family:
     """The family of that name; a `Family` is passed through."""
     if isinstance(family, Family):
         return family
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     return FAMILIES[family]
+
+
+def as_rewards(rewards: object) -> np.ndarray:
+    """Rewards as an array of floats; raise `InvalidReward` for what is no number: text, dates, masked values."""
+    if type(rewards) is float:
+        return np.asarray(rewards)
+    try:
+        values = np.asarray(rewards)
+        numeric = values.dtype.kind in "biuf" or (
+            values.dtype.kind == "O" and all(isinstance(each, numbers.Real | Decimal) for each in values.flat)
+        )
+        if numeric and not np.ma.is_masked(rewards):
+            return values.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidReward(
+        f"reward must be a number, got {reprlib.repr(rewards)}. Convert it, and leave out what is not known yet."
+    )
 
 
 def check_rewards(family: Family, rewards: object) -> None:
     """Raise `InvalidReward` unless every reward is one the family can produce."""
     if type(rewards) is float and math.isfinite(rewards) and np.all(family.valid(rewards)):  # type: ignore[arg-type]
         return  # a single number, in a fraction of the time
-    try:
-        values = np.asarray(rewards, float)
-    except (TypeError, ValueError):
-        raise InvalidReward(f"reward {rewards!r} is not a number") from None
+    values = as_rewards(rewards)
     finite = np.isfinite(values)
     if not finite.all():
         bad = values[~finite].flat[0]

@@ -22,10 +22,16 @@ start, in every family.
 about r².  Or earlier, where the gradient is nothing but rounding.  What `Fit` reports is measured afterwards, at the
 answer.
 
-**What it cannot do.**  In float32 a score that is a small difference of numbers beyond 1e6 is lost.  Scores grow
-that large only if the ridge is tiny next to the features: keep λ above 1e-4 of the largest squared feature, or use
-float64, which reaches down to 1e-12 of it.  Outside of that range the answer is still finite, and `gradient_error` is
-what the dtype could do.
+**What `converged` means.**  `score_error` bounds the error of the scores xᵀθ of all rows seen, rounding included
+(`glm.certificate`); `converged` says that it is at most the cube root of the dtype's precision, which is 0.005 in
+float32 and 6e-6 in float64 (in the Gaussian family, of the largest score if that is above 1), or at most twice the
+square of the tolerance if that is more.  Where rounding makes such an answer impossible, it says no.
+
+**What it cannot do.**  Where all rewards of an arm are the same and the ridge is small next to N x², the best score
+lies so far out that N μ and Y differ in their last digits only.  In float32 that takes an N x² of about 1e4 ridges.
+And a score that is a small difference of numbers beyond 1e6 is lost.  The answer is still finite there, and not
+`converged`: scale the features to norms of about 1, give a larger ridge, or use float64, where both come 1e9 times
+later.
 
 Reference: Bach, Self-concordant analysis for logistic regression, 2010 (the bound on curvature behind the damping).
 """
@@ -40,8 +46,8 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from explorax import errors
-from explorax.checks import as_floats, is_known, is_number
-from explorax.glm import families
+from explorax.checks import as_floats, check_magnitude, is_known, is_number
+from explorax.glm import certificate, families
 from explorax.glm.families import Family
 from explorax.glm.history import Grouped, weighted_gram
 from explorax.glm.linalg import factorize, spans
@@ -75,10 +81,11 @@ class Fit(NamedTuple):
     """An estimate and how far to trust it."""
 
     theta: Array  # (d,) θ̂
-    converged: Array  # () whether `gradient_error` is at the level of rounding, or of the tolerance asked for
+    converged: Array  # () whether `score_error` is at most the cube root of the precision, or what the tolerance allows
     iterations: Array  # () Newton steps taken
     gradient_error: Array  # () largest |∂F/∂θ_j| relative to the size of the terms that cancel in it
     mle_exists: Array  # () YES, NO or UNKNOWN: would there be a unique estimate without the ridge?
+    score_error: Array  # () bound on the error of xᵀθ for every row seen, rounding included
 
 
 class Problem(NamedTuple):
@@ -183,9 +190,10 @@ def newton(
     else:
         start = jnp.where(loss(family, problem, start) <= loss(family, problem, zero), start, zero)
 
-    def step(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        theta, steps, _ = carry
-        direction = -factorize(hessian(family, problem, theta)).solve(gradient(family, problem, theta))
+    def step(carry: tuple[Array, Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array, Array]:
+        theta, steps, _, _, _ = carry
+        factor = factorize(hessian(family, problem, theta))
+        direction = -factor.solve(gradient(family, problem, theta))
         moves = problem.features @ direction
         largest = jnp.max(jnp.abs(moves))
         length = jnp.ones_like(largest)
@@ -199,13 +207,26 @@ def newton(
         # Where the gradient is nothing but rounding a step would be noise; one that overflows is not taken either.
         bound = jnp.where(steps < PATIENCE, rounding, enough)
         stay = (gradient_error(family, problem, theta) <= bound) | ~jnp.all(jnp.isfinite(moved))
-        return jnp.where(stay, theta, moved), steps + 1, stay | (largest <= tolerance)
+        # A step that is not taken is what scores are off by; one taken in full leaves what the curvature changed by.
+        left = jnp.where(length == 1, largest * jnp.expm1(family.self_concordance * largest), jnp.inf)
+        left = jnp.where(stay, largest, left)
+        imprecise = certificate.left_by_factor(factor, direction, ridge)
+        return jnp.where(stay, theta, moved), steps + 1, stay | (largest <= tolerance), left, imprecise
 
-    theta, steps, _ = lax.while_loop(
-        lambda carry: (carry[1] < max_steps) & ~carry[2], step, (start, jnp.zeros((), int), jnp.asarray(False))
+    unknown = jnp.full_like(zero[0], jnp.inf)
+    theta, steps, _, left, imprecise = lax.while_loop(
+        lambda carry: (carry[1] < max_steps) & ~carry[2],
+        step,
+        (start, jnp.zeros((), int), jnp.asarray(False), unknown, unknown),
     )
-    error = gradient_error(family, problem, theta)
-    return Fit(theta, error <= enough, steps, error, existence(family, problem, theta))
+    scores = problem.features @ theta
+    sizes, lengths = jnp.abs(problem.features) @ jnp.abs(theta), jnp.sqrt(jnp.sum(problem.features**2, axis=1))
+    off = left + certificate.score_error(
+        family, problem.counts, problem.sums, scores, sizes, lengths, theta, ridge, imprecise
+    )
+    converged = off <= certificate.allowed(family, scores, 2 * tolerance**2)
+    error, exists = gradient_error(family, problem, theta), existence(family, problem, theta)
+    return Fit(theta, converged, steps, error, exists, off)
 
 
 def step_length(
@@ -306,6 +327,7 @@ def check_arrays(
 ) -> tuple[Grouped, Array | None, Array | None]:
     """All arrays in the dtype of the features; raises for shapes or values that cannot be fitted."""
     features = as_floats("features", history.features)
+    check_magnitude("features", features)
     if features.ndim != 2 or 0 in features.shape:
         raise errors.InvalidShape(
             f"features have shape {features.shape}: give a matrix with one row of features for each arm"

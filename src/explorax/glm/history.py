@@ -165,6 +165,31 @@ class Rows(NamedTuple):
             seen=rows.seen,
         )
 
+    def adopting(self, rows: "Rows") -> "Rows":
+        """These empty rows with what others keep, oldest first; for plain calls.
+
+        Where there is room for fewer, the newest are taken if the oldest may be forgotten, else `HistoryFull` is
+        raised.
+        """
+        if (self.capacity, bool(self.forgets)) == (rows.capacity, bool(rows.forgets)):
+            return rows
+        count, first = min(int(rows.seen), rows.capacity), 0
+        if rows.forgets and rows.seen > rows.capacity:
+            first = int(rows.seen) % rows.capacity
+        if count > self.capacity and not self.forgets:
+            raise HistoryFull(
+                f"{count} rewards are kept where there is room for {self.capacity}: give a larger capacity, or "
+                "when_full='forget' to keep the newest"
+            )
+        taken = min(count, self.capacity)
+        places = (first + jnp.arange(count - taken, count)) % rows.capacity
+        return self._replace(
+            features=self.features.at[..., :taken, :].set(rows.features[..., places, :]),
+            counts=self.counts.at[..., :taken].set(rows.counts[..., places]),
+            sums=self.sums.at[..., :taken].set(rows.sums[..., places]),
+            seen=jnp.full_like(rows.seen, taken),
+        )
+
     def gram(self) -> Array:
         """G = Σ x xᵀ over the rows kept."""
         return weighted_gram(self.features, self.counts)

@@ -63,18 +63,20 @@ def descend(
     call = pl.pallas_call(
         partial(program, family=family, tolerance=tolerance, features=features, arms=arms),
         in_specs=[block(height, width), block(height, height), wide, wide, high, wide, high, block(2)],
-        out_specs=[high, wide, block(2)],
+        out_specs=[high, wide, block(2), block(2)],
         out_shape=[
             jax.ShapeDtypeStruct((features,), dtype),
             jax.ShapeDtypeStruct((arms,), dtype),
             jax.ShapeDtypeStruct((2,), jnp.int32),
+            jax.ShapeDtypeStruct((2,), dtype),
         ],
         interpret=interpret,
         compiler_params=None if interpret else settings,
     )
     numbers = jnp.stack([ridge, moved]).astype(dtype)
-    theta, scores, (steps, converged) = call(columns, root, counts, sums, theta, scores, tilt, numbers)
-    return Descent(theta, scores, steps.astype(int), converged > 0)
+    given = columns, root, counts, sums, theta, scores, tilt, numbers
+    theta, scores, (steps, converged), (step, left) = call(*given)
+    return Descent(theta, scores, steps.astype(int), converged > 0, step, left)
 
 
 def block(*shape: int) -> pl.BlockSpec:
@@ -94,6 +96,7 @@ def program(
     theta_out: Any,
     scores_out: Any,
     ended_out: Any,
+    left_out: Any,
     *,
     family: Family,
     tolerance: float,
@@ -125,7 +128,8 @@ def program(
         length = jnp.where(finite, length, 0)
         converged = (length == 1) & (error <= tolerance)
         step, moves = jnp.where(finite, step, 0), jnp.where(finite, moves, 0)
-        return Descent(theta + length * step, scores + length * moves, jnp.int32(1), converged)
+        size = length * jnp.sqrt(jnp.sum(step * step))
+        return Descent(theta + length * step, scores + length * moves, jnp.int32(1), converged, size, error)
 
     def newton_step(now: Descent) -> Descent:
         weights = counts * family.slope(jnp.where(seen, now.scores, 0))
@@ -140,7 +144,8 @@ def program(
         # A step that is none ends the descent: what is left is a matter for plain steps.
         steps = jnp.where(finite, now.steps + 1, MOST_STEPS)
         step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
-        return Descent(now.theta + step, now.scores + moves, steps, converged)
+        size = jnp.sqrt(jnp.sum(step * step))
+        return Descent(now.theta + step, now.scores + moves, steps, converged, size, error)
 
     end = lax.while_loop(
         lambda now: (now.steps < MOST_STEPS) & ~now.converged,
@@ -151,6 +156,8 @@ def program(
     store(scores_out, end.scores, arms)
     ended_out[0] = end.steps
     ended_out[1] = end.converged.astype(jnp.int32)
+    left_out[0] = end.step
+    left_out[1] = end.left
 
 
 def newton_direction(columns: Array, weights: Array, ridge: Array, gradient: Array, features: int) -> Array:

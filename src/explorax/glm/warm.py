@@ -28,7 +28,7 @@ certificate is void (f = ∞) until H is built anew.
 The answer does not depend on any of this: steps go on until the true gradient says that scores err by less than the
 tolerance.  A step of size r (in scores) with a curvature that is off by e^{Mm} leaves an error of about
 r (e^{M(m+r)} − 1).  Where that does not get small in a few steps, curvature is built anew for every further one: the
-damped Newton iteration of `glm.fit`.
+damped Newton iteration of `glm.fit`.  What is told of the answer includes rounding, as it does there (`is_right`).
 
 References: Bierman, Factorization Methods for Discrete Sequential Estimation, 1977 (Potter's update); Nocedal & Wright,
 Numerical Optimization, 2006, chapter 6 (BFGS); Bach, Self-concordant analysis for logistic regression, 2010.
@@ -42,7 +42,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from explorax.batching import where_needed
-from explorax.glm import kernel
+from explorax.glm import certificate, kernel
 from explorax.glm.families import Family
 from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped, Recent
@@ -118,7 +118,7 @@ def refit(
     family: Family, warm: Warm, history: Grouped, theta: Array, ridge: Array, tolerance: float, root_error: float
 ) -> tuple[Descent, Warm]:
     """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most."""
-    estimate = descend(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
+    estimate = settle(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
     off = family.self_concordance * largest(history.counts > 0, estimate.scores - warm.built)
     off = off if warm.faded is None else off + warm.faded
     stale = (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
@@ -130,7 +130,9 @@ def refit(
     kept = (estimate.scores, warm.root, warm.built, warm.age)
     scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, warm.columns, history.counts, ridge), kept)
     faded = None if warm.faded is None else jnp.where(age > 0, warm.faded, 0)
-    return estimate._replace(scores=scores), Warm(warm.columns, scores, root, built, age, faded)
+    converged = is_right(family, warm.columns, history, ridge, estimate, tolerance)
+    estimate = estimate._replace(scores=scores, converged=converged)
+    return estimate, Warm(warm.columns, scores, root, built, age, faded)
 
 
 class Point(NamedTuple):
@@ -145,12 +147,35 @@ class Point(NamedTuple):
     moved: Array  # () a bound on how far scores are from where W was built
     converged: Array
     steps: Array
+    left: Array  # () about how far the step leaves scores off
 
 
 def descend(
     family: Family, warm: Warm, history: Grouped, theta: Array, tilt: Array, ridge: Array, tolerance: float
 ) -> Descent:
-    """The tilted estimate, from θ whose scores and curvature are in `warm`.
+    """The tilted estimate, from θ whose scores and curvature are in `warm`; `converged` as `is_right` means it."""
+    found = settle(family, warm, history, theta, tilt, ridge, tolerance)
+    return found._replace(converged=is_right(family, warm.columns, history, ridge, found, tolerance))
+
+
+def is_right(family: Family, columns: Array, history: Grouped, ridge: Array, found: Descent, tolerance: float) -> Array:
+    """Whether steps have settled, at scores that err by no more than the tolerance and what is allowed for rounding.
+
+    For the price of a look at the arms: of their features only the largest is used (`glm.certificate`).
+    """
+    seen, size = history.counts > 0, columns.shape[0]
+    scores, largest = jnp.where(seen, found.scores, 0), jnp.max(jnp.where(seen, jnp.abs(columns), 0))
+    others = certificate.left_by_root(largest, jnp.sum(history.counts * family.slope(scores)), found.step, size, ridge)
+    sizes, lengths = largest * jnp.sum(jnp.abs(found.theta)), size**0.5 * largest
+    given = history.counts, history.sums, scores, sizes, lengths, found.theta, ridge, others
+    error = found.left + certificate.score_error(family, *given)
+    return found.converged & (error <= tolerance + certificate.allowed(family, scores, tolerance))
+
+
+def settle(
+    family: Family, warm: Warm, history: Grouped, theta: Array, tilt: Array, ridge: Array, tolerance: float
+) -> Descent:
+    """The tilted estimate; `converged` says that steps have become as small as the tolerance asks for.
 
     Cheap steps first, a few, or the kernel where there is a GPU; then, only for those that need more, Newton steps.
     """
@@ -180,6 +205,7 @@ def descend(
             # A largest move need not show that one is not a number (XLA's maximum may drop it); a sum does.
             (length == 1) & (error <= tolerance) & jnp.isfinite(energy),
             point.steps + 1,
+            error,
         )
 
     def learning_step(point: Point) -> Point:
@@ -191,11 +217,13 @@ def descend(
 
     def cheap_steps() -> Descent:
         zero = jnp.zeros_like(theta)
-        begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
+        nothing = jnp.asarray(False), jnp.zeros((), int), moved
+        begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, *nothing)
         first = cheap_step(begin, warm.root, gradient(begin))
         most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
         end = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
-        return Descent(end.theta, end.scores, end.steps, end.converged)
+        size = jnp.sqrt(jnp.sum(end.step**2))
+        return Descent(end.theta, end.scores, end.steps, end.converged, size, end.left)
 
     def all_steps() -> Descent:
         numbers = theta, warm.scores, moved, tilt, ridge
@@ -243,7 +271,8 @@ def newton_descent(
         finite = jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(step))
         step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
         converged = finite & (length == 1) & (error <= tolerance)
-        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged)
+        size, left = jnp.sqrt(jnp.sum(step**2)), jnp.where(finite & (length == 1), error, jnp.inf)
+        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged, size, left)
 
     def newton_steps(now: Descent) -> Descent:
         end = now.steps + PATIENCE
@@ -253,7 +282,8 @@ def newton_descent(
         error = gradient_error(family, problem, now.theta)
         return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
 
-    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False))
+    unknown = jnp.full_like(ridge, jnp.inf)
+    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False), unknown, unknown)
     return lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
 
 

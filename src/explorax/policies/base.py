@@ -23,8 +23,17 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import as_floats, check_count, check_positive, is_known
-from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
+from explorax.checks import (
+    all_finite,
+    as_floats,
+    check_count,
+    check_magnitude,
+    check_positive,
+    check_reward_size,
+    is_known,
+)
+from explorax.errors import InvalidArgument, InvalidShape, NotFinite, UnknownName
+from explorax.programs import bounded_jit
 
 State = Any  # a pytree of arrays; each policy has its own
 Act = Callable[[Array, State, Array, Array, Array | None], "Action"]
@@ -57,6 +66,7 @@ class Policy(NamedTuple):
     probabilities: Callable[..., Array] | None = None  # (state, arms, t, offered) -> (K,) P(arm) by a formula
     extend: Callable[[State, Array], State] | None = None  # the same past with further fixed arms, rows after the old
     redraw: Callable[[Array, State], State] | None = None  # (key, state): with other noise in the last training
+    adopt: Callable[[State, State], State] | None = None  # (state, fresh): the past of a state made with other settings
     recipe: Recipe | None = None
 
 
@@ -126,12 +136,12 @@ def compiled(
 ) -> Program:
     """`act` and `update` compiled, and with every argument checked first; `families` are those of `Policy`."""
 
-    @jax.jit
+    @bounded_jit
     @jax.default_matmul_precision("highest")
     def compiled_act(key: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Action:
         return act(key, state, arms, t, offered)
 
-    @jax.jit
+    @bounded_jit
     @jax.default_matmul_precision("highest")
     def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
         return update(state, arm, x, reward)
@@ -151,9 +161,14 @@ def compiled(
             raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
         check(reward)
         check_pulled(state, arm, x)
-        if is_known(reward) and np.abs(np.asarray(reward, float)) > float(jnp.finfo(x.dtype).max):
-            raise InvalidReward(f"reward {reward} is too large for {x.dtype}: rescale it, or give the arms as float64")
-        return compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
+        check_reward_size(reward, x.dtype)
+        learned = compiled_update(state, arm, x, jnp.asarray(reward, x.dtype))
+        if is_known(*jax.tree.leaves(learned)) and not all_finite(learned) and all_finite(state):
+            raise NotFinite(
+                f"reward={reward} of an arm x={x} would leave NaN or infinity in the state, which stays as it was. "
+                "Scale features and rewards to sizes of about 1, or use float64."
+            )
+        return learned
 
     return Program(checked_act, checked_update, check, families)
 
@@ -176,6 +191,7 @@ def check_design(design: str, name: str, given: float | None, remedy: str = "") 
 def check_arms(arms: ArrayLike, want: Expected) -> Array:
     """The arms as a (K, d) matrix in the state's dtype."""
     matrix = as_floats("arms", arms, want.dtype)
+    check_magnitude("arms", matrix)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidShape(f"arms have shape {matrix.shape}: give a matrix with one row of features for each arm")
     if want.features not in (None, matrix.shape[1]):
@@ -204,6 +220,7 @@ def check_offered(offered: ArrayLike, arms: Array) -> Array:
 def check_row(x: ArrayLike, want: Expected) -> Array:
     """The features of one arm as a vector in the state's dtype."""
     row = as_floats("x", x, want.dtype)
+    check_magnitude("x", row)
     if row.ndim != 1 or want.features not in (None, row.shape[0]):
         wanted = "(d,)" if want.features is None else f"({want.features},)"
         raise InvalidShape(f"x has shape {row.shape} where {wanted} is needed: the features of the arm that was pulled")

@@ -78,7 +78,8 @@ def implicit(name: str, rule: Rule, amount: float, radius: float | None, setting
     def init(arms: Array | int, key: Array) -> GLMState:
         return model.init(arms, jnp.asarray([amount, radius], float), whitens=False)
 
-    return Policy(checked_init(init), *program(rule, LearnerInBall(model.glm, None, None)))
+    learner = LearnerInBall(model.glm, None, None)
+    return Policy(checked_init(init), *program(rule, learner), adopt=learner.adopt)
 
 
 def strength(state: GLMState) -> Array:

@@ -5,6 +5,10 @@
     theory    the arms of the basis in turn until λ_min(G) is what the theorem asks for
     none      no forced rounds; the ridge, or prior, must carry the first decisions
 
+Arms that do not span the feature space, because there are fewer of them than features or because features are collinear
+(a constant beside a full one-hot, say), are explored in the dimensions that they span.  The theory needs a basis and
+refuses them, and so does a fit without a ridge.
+
 With arms that change, `basis` takes in round t < d the t-th arm that pivoted QR finds among those on offer, and
 `first` the t-th arm on offer (counted in a circle).
 """
@@ -16,7 +20,7 @@ from jax import Array
 
 from explorax.batching import where_needed
 from explorax.errors import InvalidArgument, InvalidShape, UnknownName
-from explorax.glm.basis import Basis, check_spanning, spanning_arms
+from explorax.glm.basis import Basis, check_spanning, rank, spanning_arms
 from explorax.glm.linalg import eigen
 
 KINDS = ("basis", "first", "theory", "none")
@@ -36,10 +40,21 @@ def check_kind(kind: str) -> None:
         raise UnknownName("explore", kind, KINDS)
 
 
-def plan(kind: str, arms: Array | int, required_eigenvalue: float = 0.0, dimensions: int | None = None) -> Exploration:
+def plan(
+    kind: str,
+    arms: Array | int,
+    required_eigenvalue: float = 0.0,
+    dimensions: int | None = None,
+    must_span: bool = False,
+) -> Exploration:
     """The exploration of fixed arms (a matrix) or of changing ones (the number of features).
 
-    `dimensions` is how many dimensions fixed arms span, where these are fewer than they have features.
+    Args:
+        kind: One of `KINDS`.
+        arms: The fixed arms, or the number of features.
+        required_eigenvalue: What λ_min(G) must reach, for the theory.
+        dimensions: How many dimensions fixed arms must span; all, or what they do span, unless given.
+        must_span: Whether arms that do not span all dimensions are refused.
     """
     if isinstance(arms, int):
         if kind == "theory":
@@ -51,12 +66,18 @@ def plan(kind: str, arms: Array | int, required_eigenvalue: float = 0.0, dimensi
     if kind == "none":
         return Exploration(jnp.zeros(1, int), jnp.asarray(1), jnp.asarray(0))
     if kind == "first":
-        if arms.shape[0] < size:
-            raise InvalidShape(f"{arms.shape[0]} arms where explore='first' pulls the first {size}: use explore='none'")
+        if must_span and arms.shape[0] < size:
+            raise InvalidShape(
+                f"{arms.shape[0]} arms where explore='first' pulls the first {size}: give a ridge above 0"
+            )
+        size = min(size, arms.shape[0])
         return Exploration(jnp.arange(arms.shape[1]), jnp.asarray(size), jnp.asarray(size))
     picks = spanning_arms(arms)
+    if kind == "basis" and dimensions is None and not must_span:
+        spanned = rank(picks, size)
+        return Exploration(picks.arms, jnp.maximum(spanned, 1), spanned)
     basis = Basis(*(each[:size] for each in picks))
-    check_spanning((arms.shape[0], size), basis, "use explore='none', which needs a ridge above 0")
+    check_spanning((arms.shape[0], size), basis, "use explore='basis' with a ridge above 0")
     pulls = jnp.asarray(1)
     if kind == "theory":
         chosen = arms[basis.arms]

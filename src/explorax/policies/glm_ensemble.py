@@ -43,10 +43,12 @@ from typing import NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from explorax.checks import check_positive, check_whole
+from explorax.errors import InvalidArgument
 from explorax.glm.history import Grouped, Rows
 from explorax.glm.online import Online
 from explorax.policies import exploration
@@ -97,7 +99,17 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
     def extend(state: EnsembleState, arms: Array) -> EnsembleState:
         return state._replace(glm=learner.extend(state.glm, arms))
 
-    return Policy(checked_init(init), *program(learner), probabilities=probabilities(learner), extend=extend)
+    def adopt(state: EnsembleState, fresh: EnsembleState) -> EnsembleState:
+        settings = [[each.glm.ridge, each.glm.strength, np.shape(each.prior)] for each in (state, fresh)]
+        if not all(np.array_equal(*pair) for pair in zip(*settings, strict=True)):
+            raise InvalidArgument(
+                "ridge, scale and members must stay as they were: the noise of past rewards was drawn with them. "
+                "Only the memory and its capacity can be changed."
+            )
+        return state._replace(glm=learner.adopt(state.glm, fresh.glm))
+
+    parts = program(learner)
+    return Policy(checked_init(init), *parts, probabilities=probabilities(learner), extend=extend, adopt=adopt)
 
 
 @cache

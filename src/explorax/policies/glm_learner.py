@@ -153,6 +153,40 @@ class Learner:
             whitened = factorize(history.gram() + ridge).whiten(arms).T
         return state._replace(warm=afresh, whitened=whitened)
 
+    def estimate(self, state: GLMState) -> GLMState:
+        """The state with θ̄ fitted anew to its history; not for a summary."""
+        assert not isinstance(state.history, Online)
+        last_step = self.last_step(state.theta_mle.dtype)
+        found = newton(self.family, state.history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
+        return state._replace(theta_mle=found.theta, converged=found.converged)
+
+    def adopt(self, state: GLMState, fresh: GLMState) -> GLMState:
+        """The past of a state that other settings have made, in a state `fresh` of this policy; see `adoption`."""
+        if made_alike(state, fresh):
+            return state
+        check_adoptable(state, fresh)
+        old, new = state.history, fresh.history
+        # Which arms are forced is decided when a policy starts; more arms may have come since.
+        begun = bool(np.array_equal(state.exploration.rounds, fresh.exploration.rounds))
+        adopted = fresh._replace(
+            theta_mle=state.theta_mle, exploration=state.exploration if begun else fresh.exploration
+        )
+        if isinstance(new, Grouped):
+            return self.extend(self.estimate(adopted._replace(history=old, recent=state.recent)), new.features)
+        rows = rows_of(old)
+        if isinstance(new, Rows):
+            assert isinstance(rows, Rows)
+            return self.estimate(adopted._replace(history=new.adopting(rows)))
+        if rows is None:  # a summary stays one
+            return adopted._replace(history=old, converged=state.converged)
+        if isinstance(rows, Grouped):
+            rows = Rows(*rows, jnp.sum(rows.counts).astype(int), jnp.asarray(True))
+        rows = rows if new.rows is None else new.rows.adopting(rows)
+        last_step = self.last_step(state.theta_mle.dtype)
+        kept = online.refit(self.family, rows, state.theta_mle, fresh.ridge, last_step, fresh.floor)
+        summary = kept.online._replace(rows=None if new.rows is None else rows, turn=new.turn)
+        return adopted._replace(history=summary, theta_mle=kept.theta, converged=kept.converged)
+
     def check(self, rewards: ArrayLike) -> None:
         """Raise if a reward is impossible."""
         if is_known(rewards):
@@ -172,6 +206,54 @@ class Learner:
                 f"x is not the row of arm {arm} that the state was made with: arms that change need "
                 f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
             )
+
+
+def made_alike(state: GLMState, fresh: GLMState) -> bool:
+    """Whether two states differ in what was learned only: shapes, and the settings that are numbers, are the same."""
+    shapes = [jax.tree.map(lambda leaf: (np.shape(leaf), str(leaf.dtype)), each) for each in (state, fresh)]
+    limits = [rows.forgets if isinstance(rows := rows_of(each.history), Rows) else None for each in (state, fresh)]
+    settings = zip(*((each.ridge, each.strength, each.discount, each.floor) for each in (state, fresh)), strict=True)
+    return shapes[0] == shapes[1] and same_numbers(*limits) and all(same_numbers(*pair) for pair in settings)
+
+
+def check_adoptable(state: GLMState, fresh: GLMState) -> None:
+    """Raise unless the past that `fresh` wants to remember is in `state`."""
+
+    def refuse(what: str, given: object, remedy: str) -> None:
+        raise InvalidArgument(f"{what}, got {given}. {remedy}.")
+
+    old, new = state.history, fresh.history
+    rows = rows_of(old)
+    if (state.theta_mle.shape, state.theta_mle.dtype) != (fresh.theta_mle.shape, fresh.theta_mle.dtype):
+        shape, dtype = fresh.theta_mle.shape, fresh.theta_mle.dtype
+        given = f"{state.theta_mle.shape} in {state.theta_mle.dtype}"
+        refuse(f"theta_mle must have the shape {shape} in {dtype}", given, "Keep the number of features and the dtype")
+    if isinstance(old, Grouped) != isinstance(new, Grouped) and not (isinstance(old, Grouped) and rows_of(new) is None):
+        refuse("memory must keep what the state knows", "fixed arms on one side", "Keep the memory, or give 'constant'")
+    if isinstance(old, Grouped) and isinstance(new, Grouped) and not np.array_equal(old.features, new.features):
+        refuse("arms must be those of the state", "others", "Keep the arms and their features")
+    if rows is None and rows_of(new) is not None:
+        refuse("memory must be 'constant'", "one that keeps rows", "A summary does not know its rewards any more")
+    if rows is None and not np.array_equal(state.ridge, fresh.ridge):
+        refuse(
+            f"ridge must stay {float(state.ridge):g}", float(fresh.ridge), "A summary cannot take its ridge out again"
+        )
+    if not same_numbers(state.discount, fresh.discount):
+        refuse("discount must stay as it was", fresh.discount, "Rewards are weighed when they come")
+    if (state.recent is None) != (fresh.recent is None) or (
+        state.recent is not None and fresh.recent is not None and state.recent.arms.shape != fresh.recent.arms.shape
+    ):
+        refuse("window of fixed arms must stay as it was", "another one", "Only what is in it is known")
+
+
+def rows_of(history: Grouped | Rows | Online) -> Grouped | Rows | None:
+    """The rewards that a memory keeps, one by one or by arm; None for a summary without any."""
+    return history.rows if isinstance(history, Online) else history
+
+
+def same_numbers(first: Array | None, second: Array | None) -> bool:
+    """Whether two settings are equal, or both missing."""
+    return first is second or (first is not None and second is not None and np.array_equal(first, second))
 
 
 def score(state: GLMState, arms: Array, theta: Array) -> Array:

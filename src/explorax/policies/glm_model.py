@@ -212,7 +212,7 @@ class GLMModel:
         floor = self.ridge if whitens and self.forgets else None
         history = self.nothing(arms, size, dtype, GRAM_RIDGE if floor is None else floor)
         eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
-        plan = exploration.plan(self.explore, arms, eigenvalue, self.features)
+        plan = exploration.plan(self.explore, arms, eigenvalue, self.features, must_span=self.ridge == 0)
         ridge = jnp.asarray(self.ridge, dtype)
         # Without a ridge the first curvatures are singular: nothing to keep.
         kept, recent = None, None
@@ -265,4 +265,5 @@ class GLMModel:
             *program(rule, learner),
             probabilities=None if law is None else probabilities(law, learner),
             extend=learner.extend,
+            adopt=learner.adopt,
         )

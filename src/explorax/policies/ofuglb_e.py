@@ -74,7 +74,7 @@ def ofuglb_e(
     def init(arms: Array | int, key: Array) -> GLMState:
         return model.init(arms, jnp.asarray(numbers, float), whitens=False)._replace(warm=None)
 
-    return Policy(checked_init(init), *program(optimistic_scores, learner), extend=learner.extend)
+    return Policy(checked_init(init), *program(optimistic_scores, learner), extend=learner.extend, adopt=learner.adopt)
 
 
 class ConstrainedLearner(Learner):
@@ -83,10 +83,15 @@ class ConstrainedLearner(Learner):
     def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
         """Record the reward and refit θ̂."""
         assert not isinstance(state.history, Online)
-        history = state.history.record(arm, x, reward)
+        return self.estimate(state._replace(history=state.history.record(arm, x, reward)))
+
+    def estimate(self, state: GLMState) -> GLMState:
+        """The state with θ̂ fitted anew to its history."""
+        assert not isinstance(state.history, Online)
         _, radius, _ = state.strength
-        found = fit_on_ball(self.family, history, radius, state.theta_mle, self.last_step(x.dtype))
-        return state._replace(history=history, theta_mle=found.theta, converged=found.converged)
+        last_step = self.last_step(state.theta_mle.dtype)
+        found = fit_on_ball(self.family, state.history, radius, state.theta_mle, last_step)
+        return state._replace(theta_mle=found.theta, converged=found.converged)
 
 
 def optimistic_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:

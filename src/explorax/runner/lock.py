@@ -5,14 +5,12 @@ that ended, so a lock file left behind by a killed run stops nobody.
 """
 
 import contextlib
-import errno
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from explorax.errors import InvalidArgument
-from explorax.files import writing
+from explorax.files import acquire, writing
 
 LOCK = ".lock"
 
@@ -36,16 +34,3 @@ def locked(directory: Path) -> Iterator[None]:
             file.write(f"{os.getpid()}\n")
             file.flush()
         yield  # the file stays behind: removing it would race with a process about to lock it
-
-
-def acquire(descriptor: int) -> bool:
-    """Whether the lock could be had."""
-    if sys.platform == "win32":
-        return True  # no such locks there
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)  # else a file system without locks
-    return True

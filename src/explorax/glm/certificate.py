@@ -1,0 +1,96 @@
+"""How far scores may be off: the bound behind every `converged`.
+
+Let θ̂ be the minimum of F (`glm.fit`), θ what a fit has ended at, g = ∇F(θ) and H = ∇²F(θ).  To first order
+
+    |xᵀ(θ − θ̂)| = |xᵀH⁻¹g| ≤ ‖x‖ ‖g‖,    both in the norm of H⁻¹,
+
+so the error of every score is known once ‖g‖ is.  Two things keep g from being zero.
+
+*Rounding.*  A computed gradient is off by e = Σ_x d_x x, where d_x is what rounding does to the residual
+N_x μ(xᵀθ) − Y_x: some ε times its terms, and N_x μ̇(xᵀθ) times the rounding of the score.  Since Σ w_x x xᵀ ⪯ H,
+
+    ‖e‖² ≤ Σ_x d_x² / w_x,    w_x = N_x μ̇(xᵀθ) + λ / Σ_y ‖y‖².
+
+It is large where means are at the end of their range: there N μ and Y are nearly equal and their difference is lost.
+
+*The curvature that the last step δ was made with.*  A factor has a jitter of 4d·ε of its diagonal (`glm.linalg`), so
+the step solves (H + E) δ = −g and leaves a gradient of Eδ.  What the curvature's change along the step leaves is known
+to the fit itself.
+
+For a row that was seen, ‖x‖ is at most w_x^−½, and for any row at most λ^−½ times its plain norm.
+
+Rounding is counted as it is found, not as it might be at worst: a sum of m terms errs by log₂ m roundings of its terms,
+which is right for sums by halves or in many lanes, and a score by √d of them.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jax import Array
+
+from explorax.glm.families import Family
+from explorax.glm.linalg import Factor, jitter
+
+
+def allowed(family: Family, scores: Array, tolerance: float) -> Array:
+    """The score error up to which a fit has converged: the cube root of the precision, or the tolerance if larger.
+
+    That is 0.005 in float32 and 6e-6 in float64; in the Gaussian family, whose scores have the unit of the rewards, as
+    a share of the largest score if that is above 1.
+    """
+    unit = jnp.maximum(1, jnp.max(jnp.abs(scores))) if family.self_concordance == 0 else jnp.ones_like(scores[0])
+    return jnp.maximum(float(jnp.finfo(scores.dtype).eps) ** (1 / 3) * unit, tolerance)
+
+
+def score_error(
+    family: Family,
+    counts: Array,
+    sums: Array,
+    scores: Array,
+    sizes: Array,
+    lengths: Array,
+    theta: Array,
+    ridge: float | Array,
+    others: Array,
+) -> Array:
+    """A bound on the error of the score of any row seen, as far as it comes from ‖g‖.
+
+    Args:
+        family: The reward family.
+        counts: (K,) N_x; rows never seen have 0.
+        sums: (K,) Y_x.
+        scores: (K,) xᵀθ, and 0 of rows never seen.
+        sizes: (K,) or () Σ_j |x_j θ_j|, or a bound on it.
+        lengths: (K,) or () ‖x‖, or a bound on it.
+        theta: (d,) θ.
+        ridge: λ.
+        others: () what else ‖g‖ may be, in the norm of H⁻¹.
+    """
+    eps, seen = float(jnp.finfo(theta.dtype).eps), counts > 0
+    terms, curved = counts * family.mean(scores), counts * family.slope(scores)
+    blur = (theta.shape[0] ** 0.5 + 2) * sizes + jnp.abs(scores)
+    wrong = 2 * jnp.abs(terms) + (2 + math.log2(len(counts))) * jnp.abs(terms - sums) + curved * blur
+    squares = jnp.sum(jnp.where(seen, lengths**2, 0))
+    weights = jnp.where(seen, curved + ridge / jnp.where(squares > 0, squares, 1), 1)
+    energy = jnp.sum(jnp.where(wrong > 0, wrong * (wrong / weights), 0))  # infinite where a weight is zero
+    energy = eps * (jnp.sqrt(energy) + jnp.sqrt(ridge * (theta @ theta))) + others
+    reach = jnp.minimum(1 / jnp.sqrt(weights), jnp.where(ridge > 0, lengths / jnp.sqrt(ridge), jnp.inf))
+    return energy * jnp.max(jnp.where(seen, reach, 0))
+
+
+def left_by_factor(factor: Factor, step: Array, ridge: float | Array) -> Array:
+    """‖Eδ‖ after a step made with a factor of H.
+
+    Of two bounds, one by the smallest eigenvalue of the scaled matrix and one by the ridge, the smaller.
+    """
+    error = jitter(step.shape[0], step.dtype)
+    moved = jnp.sqrt(jnp.sum((factor.root * step) ** 2))
+    spread = jnp.sum(factor.inverse**2)  # at least one over the smallest eigenvalue, jitter included
+    scaled = jnp.where(error * spread <= 0.5, jnp.sqrt(2 * spread), jnp.inf)
+    largest = jnp.sqrt(jnp.sum(factor.root**2))
+    return error * moved * jnp.minimum(scaled, jnp.where(ridge > 0, largest / jnp.sqrt(ridge), jnp.inf))
+
+
+def left_by_root(largest: Array, weight: Array, step: Array, size: int, ridge: Array) -> Array:
+    """‖Eδ‖ after a step with ‖δ‖ = `step` and a root of H⁻¹, for d features up to `largest` and Σ N_x μ̇ = `weight`."""
+    return jitter(size, step.dtype) * largest**2 * weight * step / jnp.sqrt(ridge)

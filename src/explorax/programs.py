@@ -1,0 +1,91 @@
+"""Compiled programs, of which a process keeps those that it used last.
+
+A program is compiled for one shape of its arguments.  It occupies some hundred memory maps, of which Linux grants a
+process 65 530 (`vm.max_map_count`), and a process that runs out of them is killed in the middle of a compilation.  JAX
+keeps thousands of programs, so a process that meets ever new shapes would get there.  Here the least recently used
+programs are dropped when there are more than `MOST`, and the older half when half of the memory maps are taken.  What
+is dropped and needed again is compiled again.
+"""
+
+import functools
+import gc
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+MOST = 512  # programs
+IN_USE, GRANTED = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+
+Function = Callable[..., Any]
+
+_programs: OrderedDict[Hashable, Any] = OrderedDict()  # the least recently used first
+_lock = threading.Lock()
+
+
+def kept(make: Callable[..., Function]) -> Callable[..., Function]:
+    """Decorate a maker of compiled functions: equal arguments give the same function, as long as it is kept.
+
+    A function that is made must be called with arguments of one shape only, so that it is one program.
+    """
+
+    @functools.wraps(make)
+    def find(*what: Hashable) -> Function:
+        key = (make, *what)
+        with _lock:
+            if key in _programs:
+                _programs.move_to_end(key)
+                return _programs[key]
+        return keep(key, make(*what))
+
+    return find
+
+
+def bounded_jit(function: Function) -> Function:
+    """Compile a function like `jax.jit`, and drop its programs when there is no room for another one."""
+    programs: Any = jax.jit(function)
+    seen = 0
+
+    @functools.wraps(function)
+    def call(*given: Any) -> Any:
+        nonlocal seen
+        result = programs(*given)
+        if programs._cache_size() != seen:  # one more was compiled
+            seen = programs._cache_size()
+            crowded = maps_are_scarce()
+            if crowded or seen > MOST:
+                drop([programs], crowded)
+        return result
+
+    return call
+
+
+def keep(key: Hashable, program: Any) -> Any:
+    """Keep a new program, and drop the oldest if there is no room for it."""
+    crowded = maps_are_scarce()
+    with _lock:
+        program = _programs.setdefault(key, program)  # another thread may have been faster
+        count = len(_programs) // 2 if crowded else len(_programs) - MOST
+        dropped = [_programs.popitem(last=False)[1] for _ in range(count)]
+    drop(dropped, crowded)
+    return program
+
+
+def drop(functions: list[Any], at_once: bool) -> None:
+    """Free the programs of compiled functions."""
+    for function in functions:
+        function.clear_cache()
+    if functions and at_once:
+        functions.clear()
+        gc.collect()  # what JAX has of them refers to itself
+
+
+def maps_are_scarce() -> bool:
+    """Tell whether half of the memory maps of this process are taken; False where there is no such limit."""
+    try:
+        return 2 * IN_USE.read_bytes().count(b"\n") > int(GRANTED.read_text())
+    except OSError:
+        return False

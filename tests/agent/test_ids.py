@@ -1,0 +1,283 @@
+"""Ids are given out once, whatever is saved, lost and loaded; and a decision has one reward, whatever happens then."""
+
+import threading
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import Agent, errors
+from explorax.agent import ids, learning, propensity
+from explorax.agent.ids import Ids, Span
+from explorax.policies.base import Action, Policy
+
+KEPT = Path(__file__).parent / "snapshots"
+ARMS = np.eye(3)
+
+
+def act(key, state, arms, t, offered=None):
+    return Action(t % arms.shape[0], jnp.zeros(arms.shape[0]), jnp.asarray(False), jnp.asarray(True))
+
+
+COUNTING = Policy(  # the arms in turn; the state counts rewards and adds them up
+    init=lambda arms, key: jnp.zeros(2),
+    act=act,
+    update=lambda state, arm, x, reward: state + jnp.stack([1.0, reward]),
+)
+
+
+def counting(**settings):
+    return Agent(COUNTING, arms=ARMS, draws=0, **settings)
+
+
+def saved(agent, path, **settings):
+    agent.save(path)
+    return Agent.load(path, COUNTING, **settings)
+
+
+def test_a_reward_of_a_lost_decision_is_not_credited_to_another(tmp_path):
+    agent = counting()
+    agent.save(tmp_path / "agent.npz")
+    lost = agent.choose()  # shown to a reader; then the process dies
+    loaded = Agent.load(tmp_path / "agent.npz", COUNTING)
+    shown = loaded.choose()
+    assert lost.id == 0 != shown.id
+    with pytest.raises(errors.UnknownDecision, match="id of a decision that this agent knows, got 0") as refused:
+        loaded.learn(lost.id, 1.0)
+    assert not isinstance(refused.value, errors.AlreadyRewarded)
+    assert loaded.pending == [shown.id]
+    loaded.learn(shown.id, 0.5)
+    np.testing.assert_array_equal(loaded.state, [1.0, 0.5])
+
+
+def test_ids_are_unique_over_restarts(tmp_path):
+    """Each agent loads what another one saved half-way, makes as many decisions, and is lost."""
+    agent, given_out = counting(), []
+    for restart in range(1, 5):
+        given_out += agent.choose_many(5).ids
+        agent.save(tmp_path / "agent.npz")
+        given_out += [agent.choose().id for _ in range(3)]
+        twin = Agent.load(tmp_path / "agent.npz", COUNTING)  # two from the same snapshot
+        given_out += twin.choose_many(4).ids
+        agent = Agent.load(tmp_path / "agent.npz", COUNTING)
+        assert agent.decisions == 5 * restart
+    assert given_out[:8] == list(range(8))
+    assert len(set(given_out)) == len(given_out) == 48
+    assert all(type(each) is int and int(float(each)) == each for each in given_out)  # as JavaScript has them
+    known = [each for each in given_out if agent.is_pending(each)]
+    assert known == agent.pending
+    assert len(known) == 20
+    agent.learn(known, np.ones(20))
+    for each in known:
+        with pytest.raises(errors.AlreadyRewarded):
+            agent.learn(each, 1.0)
+
+
+def test_offsets_are_far_from_earlier_ids(monkeypatch):
+    drawn = iter([5 + ids.ROOM, 7 * ids.ROOM, 2**40, 2**41])
+    monkeypatch.setattr("secrets.randbelow", lambda most: next(drawn))
+    earlier = [Span(0, 0, 10), Span(2 * ids.ROOM, 10, 20), Span(8 * ids.ROOM, 20, 30)]
+    offset = ids.fresh_offset(earlier, 30, 2**40 + ids.ROOM - 30)  # all but the last are too near to one of them
+    assert offset + 30 == 2**41 + ids.ROOM
+
+
+def test_numbers_of_ids():
+    known = Ids([Span(100, 0, 5), Span(1000, 7, 9)], 9, 10_000)
+    assert known.take(3) == 9
+    assert known.made(9) == 10_009
+    assert (known.take(1), known.take(1)) == (12, 13)
+    assert known.made(13) == 10_013
+    assert [known.number(each) for each in (104, 105, 1006, 1007, 10_008, 10_009, 10_013, 10_014, -1)] == [
+        *(4, None, None, 7, None, 9, 13, None, None)
+    ]
+    assert known.is_under_way(12)
+    assert not known.is_under_way(13)
+    assert known.spans() == [Span(100, 0, 5), Span(1000, 7, 9), Span(10_000, 9, 12), Span(10_000, 13, 14)]
+
+
+def test_decisions_that_fail_are_forgotten_in_the_end(monkeypatch):
+    monkeypatch.setattr(ids, "UNDER_WAY", 2)
+    known = Ids()
+    for _ in range(5):
+        known.take(1)
+    assert known.under_way == {3: 4, 4: 5}
+
+
+@pytest.mark.parametrize("method", ["stated_one", "stated"])
+def test_decisions_under_way_while_the_agent_is_saved(method, tmp_path, monkeypatch):
+    """They are not in the snapshot, no more than those after it; they are not said to have had rewards."""
+    agent = counting()
+    before = agent.choose()
+    choose = agent.choose if method == "stated_one" else lambda: agent.choose_many(1)[0]
+    reached, go_on, made = threading.Event(), threading.Event(), []
+    stated = getattr(propensity.Knowledge, method)
+
+    def waits(*arguments):
+        reached.set()
+        go_on.wait()
+        return stated(*arguments)
+
+    monkeypatch.setattr(propensity.Knowledge, method, waits)
+    thread = threading.Thread(target=lambda: made.append(choose()))
+    thread.start()
+    reached.wait()
+    with pytest.raises(errors.UnknownDecision, match="decision 1 is not made yet"):
+        agent.learn(1, 1.0)
+    agent.save(tmp_path / "agent.npz")
+    go_on.set()
+    thread.join()
+    after = agent.choose()
+    loaded = Agent.load(tmp_path / "agent.npz", COUNTING)
+    assert loaded.decisions == 2
+    assert loaded.pending == [before.id]
+    for lost in (*made, after):
+        with pytest.raises(errors.UnknownDecision, match="that this agent knows") as refused:
+            loaded.learn(lost.id, 1.0)
+        assert not isinstance(refused.value, errors.AlreadyRewarded)
+    again = saved(agent, tmp_path / "agent.npz")
+    for each in (agent, again):
+        each.learn([before.id, made[0].id, after.id], [1.0, 1.0, 1.0])
+
+
+def test_many_choosers_while_the_agent_is_saved(tmp_path):
+    """What was returned before `save` was called is in the snapshot; the rest is not, or is there as it should be."""
+    agent, stop = counting(), threading.Event()
+    made = [[] for _ in range(3)]
+
+    def chooser(own):
+        while not stop.is_set():
+            own.extend([agent.choose()] if len(own) % 3 else agent.choose_many(4))
+
+    threads = [threading.Thread(target=chooser, args=(own,)) for own in made]
+    for thread in threads:
+        thread.start()
+    returned = []
+    for i in range(5):
+        returned.append([decision for own in made for decision in own[:]])
+        agent.save(tmp_path / f"{i}.npz")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    everything = [decision for own in made for decision in own]
+    for i, there in enumerate(returned):
+        loaded = Agent.load(tmp_path / f"{i}.npz", COUNTING)
+        assert {decision.id for decision in there} <= set(loaded.pending)
+        lost = [decision for decision in everything if not loaded.is_pending(decision.id)]
+        for decision in [*lost[:50], *lost[-50:]]:
+            with pytest.raises(errors.UnknownDecision, match="that this agent knows"):
+                loaded.learn(decision.id, 1.0)
+
+
+def test_a_decision_is_not_dropped_while_its_reward_is_learned(monkeypatch):
+    agent, learn = counting(max_pending=2), learning.learn
+    first, second = agent.choose_many(2)
+
+    def and_choose(*arguments):
+        learned = learn(*arguments)
+        agent.choose_many(2)  # more than may wait
+        return learned
+
+    monkeypatch.setattr(learning, "learn", and_choose)
+    agent.learn(first.id, 0.5)
+    np.testing.assert_array_equal(agent.state, [1.0, 0.5])
+    assert agent.pending == [2, 3]
+    assert agent.dropped == 1
+    with pytest.raises(errors.UnknownDecision, match="among the 1 oldest that were dropped because too many waited"):
+        agent.learn(second.id, 1.0)
+
+
+def test_a_reward_that_cannot_be_learned_may_be_learned_later(monkeypatch):
+    agent = counting(max_pending=2)
+    first, _ = agent.choose_many(2)
+
+    def fails(*arguments):
+        agent.choose_many(1)
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(learning, "learn", fails)
+        with pytest.raises(RuntimeError, match="out of memory"):
+            agent.learn(first.id, 1.0)
+    np.testing.assert_array_equal(agent.state, [0.0, 0.0])
+    assert agent.pending == [0, 1, 2]
+    agent.learn(first.id, 1.0)
+    np.testing.assert_array_equal(agent.state, [1.0, 1.0])
+    agent.choose_many(2)
+    assert agent.pending == [3, 4]  # the limit is kept again
+
+
+def test_learners_and_choosers_of_few_pending_decisions():
+    """Every reward is learned once or refused by name: the state has as many as were learned."""
+    agent = counting(max_pending=4)
+    agent.learn(agent.choose().id, 1.0)
+    learned, refused = [], []
+
+    def play():
+        for _ in range(150):
+            decision = agent.choose()
+            agent.choose_many(2)
+            try:
+                agent.learn(decision.id, 1.0)
+                learned.append(decision.id)
+            except errors.UnknownDecision:
+                refused.append(decision.id)
+
+    threads = [threading.Thread(target=play) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(learned) + len(refused) == 600
+    np.testing.assert_array_equal(agent.state, [1.0 + len(learned), 1.0 + len(learned)])
+    assert agent.decisions == 1801
+    assert agent.dropped == 1801 - 1 - len(learned) - len(agent.pending)
+
+
+def test_dropped_decisions_are_counted_and_told_apart_where_that_is_known(tmp_path):
+    agent = counting(max_pending=2)
+    made = [decision.id for decision in agent.choose_many(5)]
+    agent.learn(made[4], 1.0)
+    for each in (agent, saved(agent, tmp_path / "agent.npz")):
+        assert each.dropped == 3
+        with pytest.raises(errors.AlreadyRewarded, match="has had its reward already"):
+            each.learn(made[4], 1.0)
+        with pytest.raises(errors.UnknownDecision, match="among the 3 oldest that were dropped") as refused:
+            each.learn(made[0], 1.0)
+        assert not isinstance(refused.value, errors.AlreadyRewarded)
+        assert each.pending == made[3:4]
+        assert each.choose_many(2).ids
+        assert each.dropped == 4
+        with pytest.raises(errors.UnknownDecision, match="among the 4 oldest that were dropped"):
+            each.learn(made[3], 1.0)
+
+
+def test_what_format_1_does_not_know():
+    """Its ids are numbers; of those that do not wait it is not known whether they were under way."""
+    agent = Agent.load(KEPT / "format1-linear.npz")
+    with pytest.raises(errors.UnknownDecision, match="it has had one, or was still being made when a snapshot of form"):
+        agent.learn(3, 1.0)
+    with pytest.raises(errors.UnknownDecision, match="that this agent knows, got 12"):
+        agent.learn(12, 1.0)
+    agent.learn(9, 1.0)
+    with pytest.raises(errors.UnknownDecision):
+        agent.learn(9, 1.0)
+
+
+def test_settings_of_an_agent_may_be_given_anew(tmp_path):
+    agent = counting()
+    agent.choose_many(5)
+    loaded = saved(agent, tmp_path / "agent.npz", draws=3, max_pending=2)
+    assert loaded.pending == [3, 4]
+    assert loaded.dropped == 3
+    assert loaded.choose().propensity == 1.0  # the arms in turn: all of 3 repetitions agree
+    assert agent.choose().propensity is None
+    assert saved(loaded, tmp_path / "agent.npz").choose().propensity == 1.0  # kept from then on
+    assert saved(loaded, tmp_path / "agent.npz", stderr=0.25).choose().propensity_stderr > 0
+    for settings, words in [
+        ({"draws": 3, "stderr": 0.1}, "draws=3 and stderr=0.1 say the same"),
+        ({"draws": -1}, "draws=-1 must be a whole number"),
+        ({"max_pending": 0}, "max_pending=0 must be a whole number of at least 1"),
+    ]:
+        with pytest.raises(errors.InvalidArgument, match=words):
+            Agent.load(tmp_path / "agent.npz", COUNTING, **settings)

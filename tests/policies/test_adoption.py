@@ -1,0 +1,119 @@
+"""Going on with other settings: what a state has seen, remembered by the same policy made otherwise."""
+
+import jax
+import numpy as np
+import pytest
+
+import explorax
+from explorax.errors import HistoryFull, InvalidArgument
+from explorax.policies.adoption import adopt
+
+D, SEEN = 3, 20
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(SEEN, D))
+REWARDS = (RNG.random(SEEN) < 1 / (1 + np.exp(-ROWS @ [1.0, -1.0, 0.5]))).astype(float)
+
+
+def learned(policy, rows=ROWS, rewards=REWARDS):
+    state = policy.init(D)
+    for x, reward in zip(rows, rewards, strict=True):
+        state = policy.update(state, 0, x, reward)
+    return state
+
+
+def tsl(**settings):
+    return explorax.make("glm_tsl", **{"capacity": SEEN, **settings})
+
+
+@pytest.fixture(scope="module")
+def full():
+    """The state of an exact memory that has no room left."""
+    return learned(tsl())
+
+
+def equal(first, second):
+    return jax.tree.all(jax.tree.map(lambda one, other: np.array_equal(one, other), first, second))
+
+
+def test_a_full_memory_goes_on_with_more_room(full):
+    larger = tsl(capacity=2 * SEEN)
+    with pytest.raises(HistoryFull):
+        tsl().update(full, 0, ROWS[0], 1.0)
+    state = adopt(larger, full, larger.init(D))
+    np.testing.assert_allclose(state.theta_mle, full.theta_mle, rtol=1e-7, atol=1e-8)
+    assert state.history.capacity == 2 * SEEN
+    # From there on it is as if there had been as much room from the start.
+    again, direct = larger.update(state, 0, ROWS[0], 1.0), learned(larger, [*ROWS, ROWS[0]], [*REWARDS, 1.0])
+    assert equal(again.history, direct.history)
+    np.testing.assert_allclose(again.theta_mle, direct.theta_mle, rtol=1e-7, atol=1e-8)
+
+
+def test_nothing_changes_where_nothing_differs(full):
+    assert adopt(tsl(), full, tsl().init(D)) is full
+
+
+@pytest.mark.parametrize("memory", ["refitted", "constant"])
+def test_rows_become_a_summary_by_an_exact_fit(full, memory):
+    other = tsl(memory=memory, capacity=SEEN + 5)
+    state = adopt(other, full, other.init(D))
+    np.testing.assert_allclose(state.theta_mle, full.theta_mle, rtol=1e-7, atol=1e-8)
+    slope = np.exp(-ROWS @ full.theta_mle) / (1 + np.exp(-ROWS @ full.theta_mle)) ** 2
+    curvature = (ROWS.T * slope) @ ROWS + np.eye(D)
+    np.testing.assert_allclose(state.history.root @ state.history.root.T, np.linalg.inv(curvature), rtol=1e-5)
+    assert (state.history.rows is None) == (memory == "constant")
+    assert other.update(state, 0, ROWS[0], 1.0).converged
+
+
+def test_a_refitted_memory_becomes_exact_again(full):
+    refitted = tsl(memory="refitted")
+    state = adopt(tsl(), learned(refitted), tsl().init(D))
+    assert equal(state.history, full.history)
+    np.testing.assert_allclose(state.theta_mle, full.theta_mle, rtol=1e-7, atol=1e-8)
+
+
+def test_the_newest_are_kept_where_the_oldest_may_go(full):
+    with pytest.raises(HistoryFull, match=f"{SEEN} rewards are kept where there is room for 5"):
+        adopt(tsl(capacity=5), full, tsl(capacity=5).init(D))
+    forgetful = tsl(capacity=5, when_full="forget")
+    state = adopt(forgetful, full, forgetful.init(D))
+    np.testing.assert_array_equal(state.history.features, ROWS[-5:].astype(state.history.features.dtype))
+    # A ring that has started over is put in order again.
+    later = forgetful.update(state, 0, ROWS[0], 1.0)
+    wider = adopt(tsl(capacity=8), later, tsl(capacity=8).init(D))
+    expected = np.concatenate([ROWS[-4:], ROWS[:1]])
+    np.testing.assert_array_equal(wider.history.features[:5], expected.astype(wider.history.features.dtype))
+    assert (int(wider.history.seen), float(wider.history.counts.sum())) == (5, 5.0)
+
+
+def test_numbers_are_those_of_the_policy_that_goes_on(full):
+    other = tsl(scale=0.5, ridge=2.0)
+    state = adopt(other, full, other.init(D))
+    assert (float(state.strength), float(state.ridge)) == (0.5, 2.0)
+    np.testing.assert_allclose(state.theta_mle, learned(other).theta_mle, rtol=1e-6, atol=1e-7)
+
+
+def test_what_is_not_known_any_more_is_refused(full):
+    constant = tsl(memory="constant")
+    summary = adopt(constant, full, constant.init(D))
+    with pytest.raises(InvalidArgument, match="memory must be 'constant', got one that keeps rows"):
+        adopt(tsl(), summary, tsl().init(D))
+    with pytest.raises(InvalidArgument, match="ridge must stay 1, got 2"):
+        adopt(tsl(memory="constant", ridge=2.0), summary, tsl(memory="constant", ridge=2.0).init(D))
+    with pytest.raises(InvalidArgument, match="discount must stay as it was"):
+        adopt(tsl(discount=0.9), full, tsl(discount=0.9).init(D))
+    with pytest.raises(InvalidArgument, match="Keep the number of features"):
+        adopt(tsl(), full, tsl().init(D + 1))
+    with pytest.raises(InvalidArgument, match="fixed arms on one side"):
+        adopt(tsl(), full, tsl().init(ROWS))
+
+
+def test_other_policies_may_have_more_room_for_rows():
+    small, large = (explorax.make("deep_fpl", replay="uniform", batch=2, capacity=n) for n in (4, 16))
+    state = learned(small, ROWS[:3], REWARDS[:3])
+    carried = adopt(large, state, large.init(D))
+    assert carried.history.capacity == 16
+    assert equal(carried.params, state.params)
+    np.testing.assert_array_equal(carried.history.sums[:3], REWARDS[:3])
+    forgotten = state._replace(history=state.history._replace(seen=state.history.seen + 5))
+    with pytest.raises(InvalidArgument, match="capacity must stay 4"):
+        adopt(large, forgotten, large.init(D))
