@@ -3,8 +3,8 @@
 A program is compiled for one shape of its arguments.  It occupies some hundred memory maps, of which Linux grants a
 process 65 530 (`vm.max_map_count`), and a process that runs out of them is killed in the middle of a compilation.  JAX
 keeps thousands of programs, so a process that meets ever new shapes would get there.  Here the least recently used
-programs are dropped when there are more than `MOST`, and the older half when half of the memory maps are taken.  What
-is dropped and needed again is compiled again.
+programs are dropped when there are more than `MOST`, and the older half when half of the memory maps are taken.  If
+that is not enough, all that JAX keeps is dropped.  What is needed again is compiled again.
 """
 
 import functools
@@ -44,15 +44,15 @@ def kept(make: Callable[..., Function]) -> Callable[..., Function]:
     return find
 
 
-def bounded_jit(function: Function) -> Function:
+def bounded_jit(function: Function, **options: Any) -> Function:
     """Compile a function like `jax.jit`, and drop its programs when there is no room for another one."""
-    programs: Any = jax.jit(function)
+    programs: Any = jax.jit(function, **options)
     seen = 0
 
     @functools.wraps(function)
-    def call(*given: Any) -> Any:
+    def call(*given: Any, **named: Any) -> Any:
         nonlocal seen
-        result = programs(*given)
+        result = programs(*given, **named)
         if programs._cache_size() != seen:  # one more was compiled
             seen = programs._cache_size()
             crowded = maps_are_scarce()
@@ -81,6 +81,9 @@ def drop(functions: list[Any], at_once: bool) -> None:
     if functions and at_once:
         functions.clear()
         gc.collect()  # what JAX has of them refers to itself
+        if maps_are_scarce():
+            jax.clear_caches()
+            gc.collect()
 
 
 def maps_are_scarce() -> bool:
