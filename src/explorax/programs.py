@@ -9,8 +9,8 @@ that is not enough, all that JAX keeps is dropped.  What is needed again is comp
 
 import functools
 import gc
+import itertools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,18 @@ IN_USE, GRANTED = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 
 Function = Callable[..., Any]
 
-_programs: OrderedDict[Hashable, Any] = OrderedDict()  # the least recently used first
+_programs: dict[Hashable, "Program"] = {}
 _lock = threading.Lock()
+_clock = itertools.count()
+
+
+class Program:
+    """A compiled function, and when it was last asked for."""
+
+    __slots__ = ("function", "used")
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.used = function, next(_clock)
 
 
 def kept(make: Callable[..., Function]) -> Callable[..., Function]:
@@ -35,11 +45,11 @@ def kept(make: Callable[..., Function]) -> Callable[..., Function]:
     @functools.wraps(make)
     def find(*what: Hashable) -> Function:
         key = (make, *what)
-        with _lock:
-            if key in _programs:
-                _programs.move_to_end(key)
-                return _programs[key]
-        return keep(key, make(*what))
+        found = _programs.get(key)  # without a lock, which every decision would pay for
+        if found is None:
+            found = keep(key, Program(make(*what)))
+        found.used = next(_clock)
+        return found.function
 
     return find
 
@@ -63,13 +73,14 @@ def bounded_jit(function: Function, **options: Any) -> Function:
     return call
 
 
-def keep(key: Hashable, program: Any) -> Any:
-    """Keep a new program, and drop the oldest if there is no room for it."""
+def keep(key: Hashable, program: Program) -> Program:
+    """Keep a new program, and drop those that were not used for longest if there is no room for it."""
     crowded = maps_are_scarce()
     with _lock:
         program = _programs.setdefault(key, program)  # another thread may have been faster
-        count = len(_programs) // 2 if crowded else len(_programs) - MOST
-        dropped = [_programs.popitem(last=False)[1] for _ in range(count)]
+        count = max(len(_programs) // 2 if crowded else len(_programs) - MOST, 0)
+        oldest = sorted(_programs, key=lambda each: _programs[each].used)[:count]
+        dropped = [_programs.pop(each).function for each in oldest]
     drop(dropped, crowded)
     return program
 
