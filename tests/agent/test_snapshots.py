@@ -199,7 +199,7 @@ def test_other_settings_that_a_state_cannot_have(tmp_path):
     load = functools.partial(Agent.load, tmp_path / "agent.npz")
     with pytest.raises(errors.HistoryFull):
         load(make("glm_tsl", capacity=2))
-    with pytest.raises(errors.InvalidSnapshot, match="cannot go on with .*: leave family as it was"):
+    with pytest.raises(errors.InvalidSnapshot, match=r"cannot go on with .*: leave family as it was"):
         load(make("glm_tsl", family="poisson"))
     with pytest.raises(errors.InvalidSnapshot, match="discount"):
         load(make("glm_tsl", discount=0.9))
