@@ -155,7 +155,7 @@ def test_act(start, arms, t, error, words):
         (ARMS, 0, ARMS[0], -0.5, errors.InvalidReward, "between 0 and 1"),
         (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "not finite"),
         (ARMS, 0, ARMS[0], [1.0, 0.0], errors.InvalidShape, r"reward has shape \(2,\)"),
-        (ARMS, 0, ARMS[0], "good", errors.InvalidReward, "not a number"),
+        (ARMS, 0, ARMS[0], "good", errors.InvalidReward, "reward must be a number"),
         (ARMS, 6, ARMS[0], 1.0, errors.InvalidArgument, "arm=6 must be at least 0 and below 6"),
         (ARMS, -1, ARMS[0], 1.0, errors.InvalidArgument, "arm=-1"),
         (ARMS, 0.0, ARMS[0], 1.0, errors.InvalidArgument, "arm=0.0 must be a whole number"),

@@ -3,14 +3,14 @@
 A program is compiled for one shape of its arguments.  It occupies some hundred memory maps, of which Linux grants a
 process 65 530 (`vm.max_map_count`), and a process that runs out of them is killed in the middle of a compilation.  JAX
 keeps thousands of programs, so a process that meets ever new shapes would get there.  Here the least recently used
-programs are dropped when there are more than `MOST`, and the older half when half of the memory maps are taken.  What
-is dropped and needed again is compiled again.
+programs are dropped when there are more than `MOST`, and the older half when half of the memory maps are taken.  If
+that is not enough, all that JAX keeps is dropped.  What is needed again is compiled again.
 """
 
 import functools
 import gc
+import itertools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,18 @@ IN_USE, GRANTED = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 
 Function = Callable[..., Any]
 
-_programs: OrderedDict[Hashable, Any] = OrderedDict()  # the least recently used first
+_programs: dict[Hashable, "Program"] = {}
 _lock = threading.Lock()
+_clock = itertools.count()
+
+
+class Program:
+    """A compiled function, and when it was last asked for."""
+
+    __slots__ = ("function", "used")
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.used = function, next(_clock)
 
 
 def kept(make: Callable[..., Function]) -> Callable[..., Function]:
@@ -35,24 +45,24 @@ def kept(make: Callable[..., Function]) -> Callable[..., Function]:
     @functools.wraps(make)
     def find(*what: Hashable) -> Function:
         key = (make, *what)
-        with _lock:
-            if key in _programs:
-                _programs.move_to_end(key)
-                return _programs[key]
-        return keep(key, make(*what))
+        found = _programs.get(key)  # without a lock, which every decision would pay for
+        if found is None:
+            found = keep(key, Program(make(*what)))
+        found.used = next(_clock)
+        return found.function
 
     return find
 
 
-def bounded_jit(function: Function) -> Function:
+def bounded_jit(function: Function, **options: Any) -> Function:
     """Compile a function like `jax.jit`, and drop its programs when there is no room for another one."""
-    programs: Any = jax.jit(function)
+    programs: Any = jax.jit(function, **options)
     seen = 0
 
     @functools.wraps(function)
-    def call(*given: Any) -> Any:
+    def call(*given: Any, **named: Any) -> Any:
         nonlocal seen
-        result = programs(*given)
+        result = programs(*given, **named)
         if programs._cache_size() != seen:  # one more was compiled
             seen = programs._cache_size()
             crowded = maps_are_scarce()
@@ -63,13 +73,14 @@ def bounded_jit(function: Function) -> Function:
     return call
 
 
-def keep(key: Hashable, program: Any) -> Any:
-    """Keep a new program, and drop the oldest if there is no room for it."""
+def keep(key: Hashable, program: Program) -> Program:
+    """Keep a new program, and drop those that were not used for longest if there is no room for it."""
     crowded = maps_are_scarce()
     with _lock:
         program = _programs.setdefault(key, program)  # another thread may have been faster
-        count = len(_programs) // 2 if crowded else len(_programs) - MOST
-        dropped = [_programs.popitem(last=False)[1] for _ in range(count)]
+        count = max(len(_programs) // 2 if crowded else len(_programs) - MOST, 0)
+        oldest = sorted(_programs, key=lambda each: _programs[each].used)[:count]
+        dropped = [_programs.pop(each).function for each in oldest]
     drop(dropped, crowded)
     return program
 
@@ -81,6 +92,9 @@ def drop(functions: list[Any], at_once: bool) -> None:
     if functions and at_once:
         functions.clear()
         gc.collect()  # what JAX has of them refers to itself
+        if maps_are_scarce():
+            jax.clear_caches()
+            gc.collect()
 
 
 def maps_are_scarce() -> bool:

@@ -261,6 +261,14 @@ class Agent:
 
         Each update of fixed arms takes up a row.  For features that change often, give the arms attributes and a
         context, or give them to `choose`.
+
+        Args:
+            name: One of the agent's own arms; a retired one stays retired.
+            features: What `add_arm` takes.
+
+        Raises:
+            UnknownName: If there is no such arm.
+            InvalidFeatures: If the features cannot be those of an arm.
         """
         self._put(Arms.updated, name, features)
 

@@ -5,6 +5,7 @@ Programs are made for shapes, and a process keeps those that it used last (`prog
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -25,9 +26,9 @@ LEAST_BATCH = 8  # what a batch of decisions is padded to, at the least
 OPTIONS = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
-    """What a compiled decision depends on."""
+    """What a compiled decision depends on; there is one object for equal ones (`Rule.of`)."""
 
     act: Callable[..., Action]
     probabilities: Callable[..., Array] | None
@@ -38,7 +39,7 @@ class Rule:
     @classmethod
     def of(cls, policy: Policy, draws: int, floor: float = 0.0) -> "Rule":
         """The rule of a policy whose propensities are estimated by that many draws, if not by a formula."""
-        return cls(policy.act, policy.probabilities, policy.redraw, draws, floor)
+        return unique(policy.act, policy.probabilities, policy.redraw, draws, floor)
 
     def decide(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> tuple[Array, Array]:
         """[arm, forced, converged, C], and the policy's P(arm) by its formula; without one, whether it chose the arm.
@@ -99,6 +100,9 @@ class Rule:
         return jnp.concatenate([first[None], jnp.where(action.forced, first, others)]), flags
 
 
+unique = lru_cache(maxsize=1024)(Rule)  # so that a program is found by what a rule is, not by what it says
+
+
 def key_at(key_data: Array, t: Array) -> Array:
     """The key of decision t."""
     return jax.random.fold_in(jax.random.wrap_key_data(key_data), t)
@@ -141,8 +145,8 @@ def pieces(number: int, least: int = LEAST_BATCH) -> Iterator[tuple[int, int, An
     for start in range(0, number, BATCH):
         count = min(BATCH, number - start)
         room = max(least, 1 << (count - 1).bit_length())
-        padded = np.minimum(np.arange(start, start + room), number - 1)
-        yield start, room, padded if room > count else slice(start, start + count)
+        piece: Any = slice(start, start + count)
+        yield start, room, piece if room == count else np.minimum(np.arange(start, start + room), number - 1)
 
 
 @kept

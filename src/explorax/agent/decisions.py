@@ -17,7 +17,7 @@ class Decision(NamedTuple):
     propensity_stderr: float | None  # 0 where the propensity is exact
     row: int  # its place among the arms
     features: np.ndarray  # (d,) what the agent will learn from
-    forced: bool  # by the exploration at the start
+    forced: bool  # in a round of the exploration at the start, which a floor may have given another arm
     converged: bool  # whether the fit behind the decision did
 
     def to_dict(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Points:
                 "an arm: give a list of arms, or leave the floor out."
             )
         draws = rule.draws if arms.countable else 0
-        return cls(arms, deciding.Rule(rule.act, None, None, draws), dtype)
+        return cls(arms, deciding.unique(rule.act, None, None, draws), dtype)
 
     @property
     def features(self) -> int:

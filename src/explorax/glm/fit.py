@@ -51,6 +51,7 @@ from explorax.glm import certificate, families
 from explorax.glm.families import Family
 from explorax.glm.history import Grouped, weighted_gram
 from explorax.glm.linalg import factorize, spans
+from explorax.programs import bounded_jit
 
 MAX_STEPS = 1000  # Newton steps; benchmarks/fit_stress.py prints how many are ever used
 PATIENCE = 50  # steps after which a gradient that is small enough will do, where rounding keeps it from getting smaller
@@ -169,7 +170,7 @@ def default_tolerance(dtype: jnp.dtype) -> float:
     return 4 * float(jnp.finfo(dtype).eps) ** 0.5
 
 
-@partial(jax.jit, static_argnames=("family", "tolerance", "max_steps"))
+@partial(bounded_jit, static_argnames=("family", "tolerance", "max_steps"))
 @jax.default_matmul_precision("highest")
 def newton(
     family: Family,
