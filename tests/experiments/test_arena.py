@@ -205,10 +205,13 @@ def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
     records = explorax.simulate(explorax.make("uniform"), environment, rounds=12, instances=3, first=2)
     assert float(lines[0]["regret"]) == pytest.approx(records.regret[:, -1].mean(), abs=1e-4)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("standings.*")}
-    again = io.StringIO()
+    assert stream.getvalue().startswith("problems: 1, tasks in all: 5\n")
+    again, left = io.StringIO(), tmp_path / ".arena.html.12.34.tmp"
+    left.write_text("of a run that was killed")
     tournament.run(games(), tmp_path, processes=1, command="explorax arena", stream=again)
     assert "tasks are done already" in again.getvalue()
     assert "[" not in again.getvalue()  # no task was played
+    assert not left.exists()
     assert before == {path.name: path.read_bytes() for path in tmp_path.glob("standings.*")}
     with pytest.raises(InvalidArgument, match="rounds is 12 there, 13 now"):
         tournament.run(games(rounds=13), tmp_path, processes=1, stream=again)

@@ -444,8 +444,8 @@ def test_memory_that_runs_out_is_explained(monkeypatch):
         failure = player.attempt(tasks[0], lambda rounds: None)
         assert failure.text.startswith("memory ran out (")
         assert "Traceback" not in failure.text
-    with pytest.raises(InvalidArgument, match=r"must fit into memory for 50 instances .*got 10{9} times 2, .* GiB of"):
-        runner.check_memory(10**9, 2)
+    with pytest.raises(InvalidArgument, match=r"must fit into memory for 50 instances .*got 10{12} times 2, .* GiB of"):
+        runner.check_memory(10**12, 2)
     runner.check_memory(100, 20)
 
 

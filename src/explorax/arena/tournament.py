@@ -21,7 +21,7 @@ from explorax.arena.standings import Rank, Standing, ranks, standings, to_csv, t
 from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study, each_policy_once
-from explorax.files import write_atomically
+from explorax.files import remove_leftovers, write_atomically
 from explorax.registry import policies
 from explorax.runner import check_directory, on_accelerator, play
 from explorax.runner.journal import read_manifest
@@ -98,7 +98,8 @@ def run(
         check_unwritten(out, FILES)
     together = on_accelerator()
     tasks = sum(len(expand(game.study, together)) for game in games.rounds)
-    print(f"{len(games.rounds)} problems with {tasks} tasks in all", file=stream, flush=True)
+    print(f"problems: {len(games.rounds)}, tasks in all: {tasks}", file=stream, flush=True)
+    remove_leftovers(out)
     found = Found([], [], [], [])
     for number, game in enumerate(games.rounds):
         print(f"{game.problem.title} ({number + 1} of {len(games.rounds)} problems)", file=stream, flush=True)

@@ -18,7 +18,7 @@ from explorax.runner.worker import Outcome
 
 SOURCE = Path(__file__).parents[1]
 # What decides no outcome:
-NO_NUMBERS = ("runner", "experiments", "arena", "bench", "cli", "__main__", "plot", "report", "summarize")
+NO_NUMBERS = ("files", "runner", "experiments", "arena", "bench", "cli", "__main__", "plot", "report", "summarize")
 
 
 class Journal:
