@@ -8,7 +8,8 @@ The Poisson family will do all the same.  Its mean is e^{xᵀθ}, and where sale
     profit = (p − cost) · units,    log E[profit] = log(p − cost) + a − b p,
 
 which is linear in the features 1, p and log(p − cost).  A Poisson fit needs no more: it finds the mean of any rewards
-that are 0 or more, if the mean has this form.  How sure the agent is, is right if the variance of a reward is about its
+that are 0 or more, if the mean has this form.  The Poisson family is for counts and refuses other rewards, so the
+example makes one of its own, which does not.  How sure the agent is, is right if the variance of a reward is about its
 mean.  That of units is; so profits are counted in margins of a middle price, which makes them units of that price.
 
 Reference: Gourieroux, Monfort & Trognon, Pseudo maximum likelihood methods: applications to Poisson models, 1984.
@@ -19,11 +20,12 @@ from collections import Counter
 
 import numpy as np
 
-from explorax import Agent, make
+from explorax import Agent, families, make
 
 COST = 2.00
 PRICES = [2.50, 3.00, 3.50, 4.00, 4.50, 5.00, 5.50, 6.00, 6.50, 7.00, 7.50, 8.00]
 MIDDLE = 5.00
+PROFITS = families.poisson._replace(name="quasi-poisson", rewards="0 or more", valid=lambda reward: reward >= 0)
 
 
 def features(price: float) -> list[float]:
@@ -43,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     arms = np.array([features(price) for price in PRICES])  # without names: an arm is the number of its row
-    agent = Agent(make("glm_tsl", family="poisson"), arms=arms, seed=options.seed)
+    agent = Agent(make("glm_tsl", family=PROFITS), arms=arms, seed=options.seed)
     hours: Counter[int] = Counter()
     for _ in range(options.rounds):
         decision = agent.choose()

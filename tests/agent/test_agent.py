@@ -231,7 +231,9 @@ def test_an_agent_says_what_it_is():
     agent = Agent(make("lin_ts"), arms=NAMED, draws=0, seed=3)
     agent.retire_arm("arm 1")
     agent.choose()
-    words = "<Agent: lin_ts, fixed arms with 3 features, 5 of 6 arms on offer, seed 3, 1 decisions, 1 pending>"
+    words = (
+        "<Agent: lin_ts, fixed arms with 3 features, 5 of 6 arms on offer, seed 3, 1 decisions, 1 pending, 0 dropped>"
+    )
     assert repr(agent) == words
     assert repr(Agent(make("uniform"), features=2)).startswith("<Agent: uniform, changing arms with 2 features, seed 0")
 

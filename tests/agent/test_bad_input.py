@@ -18,10 +18,10 @@ MAKING = [  # settings of an agent, and what they are told
     ({}, "give arms, or features=d"),
     (
         {"arms": MATRIX, "seed": 2**70},
-        "seed=1180591620717411303424 must be a whole number of at most 9223372036854775807",
+        "seed must be a whole number from 0 to 9223372036854775807, got 1180591620717411303424",
     ),
     ({"arms": MATRIX, "stderr": 1e-200}, "stderr must be at least 0.0005, got 1e-200"),
-    ({"arms": MATRIX, "draws": 10**9}, "draws=1000000000 must be a whole number of at most 1000000"),
+    ({"arms": MATRIX, "draws": 10**9}, "draws must be a whole number from 0 to 1000000, got 1000000000"),
     (
         {"arms": MATRIX, "explore_floor": 1.0},
         "explore_floor must be a number from 0 up to, but not including, 1, got 1",
@@ -231,7 +231,7 @@ def test_calling(agents, kind, method, arguments, error, words):
 def test_rewards_too_large_for_the_precision(agents):
     agent = agents["counts"]
     decision = agent.choose(MATRIX)
-    with pytest.raises(errors.InvalidReward, match="reward 1e\\+300 is too large for float32: rescale it"):
+    with pytest.raises(errors.InvalidReward, match=r"reward must be at most .* in float32, .* got 1e\+300"):
         agent.learn(decision.id, 1e300)
     agent.learn(decision.id, 1.0)
 

@@ -195,7 +195,7 @@ def test_a_floor_works_with_every_kind_of_arms_and_is_saved(tmp_path):
     assert (decisions.propensities >= 0.5 / np.array([3, COUNT] * 10)).all()
     assert set(decisions.propensities[::2]) <= {0.5 * count / 4 + 0.5 / 3 for count in range(5)}
     changing.save(tmp_path / "agent.npz")
-    loaded = Agent.load(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz", same_ids=True)
     assert [loaded.choose(MATRIX) for _ in range(5)] == [changing.choose(MATRIX) for _ in range(5)]
     encoder = explorax.Encoder.fit([{"user": user, "item": item} for user in "ab" for item in "xy"])
     items = {item: {"item": item} for item in "xy"}

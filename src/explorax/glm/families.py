@@ -8,7 +8,9 @@ exp(yη − b(η)), with
     slope      μ̇(η) = b̈(η) > 0, the variance of y (for unit dispersion)
 
 All three families have the canonical link, so the loss b(η) − yη is convex in η for *every* real y.  GLM-FPL needs
-that: its perturbed rewards are any real numbers, although real rewards are not (`rewards`).
+that: its perturbed rewards are any real numbers, although real rewards are not (`rewards`).  Rewards that are 0 or more
+but no counts, whose mean is e^η all the same, have a family like the Poisson one with another `valid`: see
+`examples/prices.py`.
 
 `self_concordance` is the smallest M with |μ̈| ≤ M μ̇.  It says how fast the curvature can change when scores move by r:
 e^{−Mr} μ̇ ≤ μ̇(η + r) ≤ e^{Mr} μ̇, which is what makes a damped Newton step safe without trying it (`glm.fit`).
