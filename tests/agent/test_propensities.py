@@ -102,8 +102,8 @@ def test_calibration_is_exact_at_few_draws():
     assert variance > 20
 
 
-@pytest.mark.parametrize("name", ["glm_tsl", "epsilon_greedy", "lin_ucb"])  # by draws, by a formula, not random
-@pytest.mark.parametrize("floor", [0.0, 0.3])
+# By draws, by a formula, not random.
+@pytest.mark.parametrize(("name", "floor"), [("glm_tsl", 0.0), ("epsilon_greedy", 0.3), ("lin_ucb", 0.3)])
 def test_propensities_of_all_arms_are_those_of_the_next_decision(name, floor):
     agent = trained(name, draws=4, explore_floor=floor)
     for among in [None] * 12 + [[0, 2, 4]] * 4:
@@ -172,9 +172,6 @@ def test_a_floor_takes_the_place_of_some_decisions():
     assert (drawn > 20).sum() >= COUNT - 1  # also arms that the policy does not like
     single = trained("epsilon_greedy", explore_floor=floor)
     assert [single.choose() for _ in range(5)] == list(floored[:5])
-    some = trained("epsilon_greedy", explore_floor=0.9).choose_many(300, among=[1, 3])
-    assert set(some.rows) == {1, 3}
-    assert some.propensities.min() >= 0.45
 
 
 def test_forced_decisions_have_a_floor_too():
@@ -190,10 +187,10 @@ def test_forced_decisions_have_a_floor_too():
 
 def test_a_floor_works_with_every_kind_of_arms_and_is_saved(tmp_path):
     tables = [MATRIX[:3], MATRIX]
-    changing = Agent(make("lin_ts"), features=FEATURES, draws=3, explore_floor=0.5)
+    changing = Agent(make("lin_ucb"), features=FEATURES, explore_floor=0.5)
     decisions = changing.choose_many(tables * 10)
-    assert (decisions.propensities >= 0.5 / np.array([3, COUNT] * 10)).all()
-    assert set(decisions.propensities[::2]) <= {0.5 * count / 4 + 0.5 / 3 for count in range(5)}
+    assert set(decisions.propensities[::2]) == {0.5 / 3, 0.5 + 0.5 / 3}
+    assert set(decisions.propensities[1::2]) == {0.5 / COUNT, 0.5 + 0.5 / COUNT}
     changing.save(tmp_path / "agent.npz")
     loaded = Agent.load(tmp_path / "agent.npz", same_ids=True)
     assert [loaded.choose(MATRIX) for _ in range(5)] == [changing.choose(MATRIX) for _ in range(5)]
