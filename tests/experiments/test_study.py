@@ -213,7 +213,9 @@ def test_curves_get_the_family_of_the_environment():
         assert policy.recipe.settings.get("family") == (None if one.policy == "uniform" else "poisson")
     linear = from_settings(GOOD | {"curves": [{"policy": "lin_phe"}, {"policy": "lin_ts"}]})
     assert [linear.make(one, linear.panels[0]).families[0] for one in linear.curves] == ["gaussian"] * 2
-    labelled = from_settings(GOOD | {"environment": "classification", "dims": [3]})  # no data is read for it
+    panels = [{"label": "digits", "environment_settings": {"data": "digits"}}]  # no data is read for it
+    given = {name: value for name, value in GOOD.items() if name != "dims"} | {"panels": panels}
+    labelled = from_settings(given | {"environment": "classification"})
     assert labelled.arguments(labelled.curves[0], labelled.panels[0])["family"] == "bernoulli"
 
 

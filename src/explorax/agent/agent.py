@@ -348,7 +348,7 @@ class Agent:
         return policy.init(start, instance_keys(self.seed, range(1), INIT)[0])
 
     def _precision(self) -> AbstractContextManager[Any]:
-        return enable_x64(self.dtype == "float64")
+        return jax.enable_x64(self.dtype == "float64")
 
     def _take(self, count: int) -> int:
         """The number of the next decision, of so many that are made now."""
@@ -387,9 +387,3 @@ class Agent:
             arms = self._now.arms.switched(name, on)
             with self._lock:
                 self._now = self._now._replace(arms=arms)
-
-
-def enable_x64(on: bool) -> AbstractContextManager[Any]:
-    """JAX's switch for float64, for what runs inside; older versions have it elsewhere."""
-    home: Any = jax if hasattr(jax, "enable_x64") else jax.experimental
-    return home.enable_x64(on)
