@@ -113,7 +113,10 @@ def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -
     built = jnp.where(history.counts[arm] > 1, warm.built[arm], warm.scores[arm])
     pushed = jnp.sqrt(family.slope(built)) * (x @ warm.root)
     root = warm.root - (shrinkage(pushed) * (warm.root @ pushed))[:, None] * pushed
-    return warm._replace(root=root, built=warm.built.at[arm].set(built), age=warm.age + 1)
+    # An update this large leaves rounding in place of the root: it must not get old.
+    sound = pushed @ pushed <= float(jnp.finfo(x.dtype).eps) ** (-4 / 3)
+    age = jnp.where(sound, warm.age + 1, REBUILD_EVERY + 1)
+    return warm._replace(root=root, built=warm.built.at[arm].set(built), age=age)
 
 
 def refit(
@@ -149,7 +152,7 @@ def refit(
     due = (jnp.bitwise_and(clock, clock - 1) == 0) | (clock % LOOK_EVERY == 0) | (off > LOOK_BEYOND) | ~converged
     check = partial(is_right, family, tolerance, share=0.5)
     right = where_needed(due, check, (warm.columns, history, ridge, estimate), converged & estimate.converged)
-    estimate = estimate._replace(scores=scores, converged=right)
+    estimate = estimate._replace(scores=scores, converged=right & (warm.age <= REBUILD_EVERY))
     return estimate, Warm(warm.columns, scores, root, built, age, faded)
 
 
