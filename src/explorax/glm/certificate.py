@@ -19,8 +19,8 @@ to the fit itself.
 
 For a row that was seen, ‖x‖ is at most w_x^−½, and for any row at most λ^−½ times its plain norm.
 
-Rounding is counted as it is found, not as it might be at worst: a sum of m terms errs by log₂ m roundings of its terms,
-which is right for sums by halves or in many lanes, and a score by √d of them.
+Rounding is counted as it is found, not as it might be at worst: a sum of m terms errs by log₂ m roundings of its terms
+(of ε/2 each), which is right for sums by halves or in many lanes, and a score by √d of them.
 """
 
 import math
@@ -32,14 +32,16 @@ from explorax.glm.families import Family
 from explorax.glm.linalg import Factor, jitter
 
 
-def allowed(family: Family, scores: Array, tolerance: float) -> Array:
+def allowed(family: Family, counts: Array, sums: Array, tolerance: float) -> Array:
     """The score error up to which a fit has converged: the cube root of the precision, or the tolerance if larger.
 
-    That is 0.005 in float32 and 6e-6 in float64; in the Gaussian family, whose scores have the unit of the rewards, as
-    a share of the largest score if that is above 1.
+    That is 0.005 in float32 and 6e-6 in float64.  In the Gaussian family scores have the unit of the rewards: there it
+    is that share of the largest mean reward of an arm, if that is above 1.
     """
-    unit = jnp.maximum(1, jnp.max(jnp.abs(scores))) if family.self_concordance == 0 else jnp.ones_like(scores[0])
-    return jnp.maximum(float(jnp.finfo(scores.dtype).eps) ** (1 / 3) * unit, tolerance)
+    unit = jnp.ones_like(sums[0])
+    if family.self_concordance == 0:
+        unit = jnp.maximum(1, jnp.max(jnp.abs(sums) / jnp.where(counts > 0, counts, jnp.inf)))
+    return jnp.maximum(float(jnp.finfo(sums.dtype).eps) ** (1 / 3) * unit, tolerance)
 
 
 def score_error(
@@ -69,13 +71,16 @@ def score_error(
     eps, seen = float(jnp.finfo(theta.dtype).eps), counts > 0
     terms, curved = counts * family.mean(scores), counts * family.slope(scores)
     blur = (theta.shape[0] ** 0.5 + 2) * sizes + jnp.abs(scores)
-    wrong = 2 * jnp.abs(terms) + (2 + math.log2(len(counts))) * jnp.abs(terms - sums) + curved * blur
+    # A mean that rounds to the end of its range is off by no more than it is away from there, which is about its slope.
+    wrong = jnp.minimum(2 * jnp.abs(terms), 2 / eps * curved) + curved * blur
+    wrong = wrong + (1 + math.log2(len(counts)) / 2) * jnp.abs(terms - sums)
     squares = jnp.sum(jnp.where(seen, lengths**2, 0))
     weights = jnp.where(seen, curved + ridge / jnp.where(squares > 0, squares, 1), 1)
     energy = jnp.sum(jnp.where(wrong > 0, wrong * (wrong / weights), 0))  # infinite where a weight is zero
     energy = eps * (jnp.sqrt(energy) + jnp.sqrt(ridge * (theta @ theta))) + others
-    reach = jnp.minimum(1 / jnp.sqrt(weights), jnp.where(ridge > 0, lengths / jnp.sqrt(ridge), jnp.inf))
-    return energy * jnp.max(jnp.where(seen, reach, 0))
+    longest, least = jnp.max(lengths), jnp.min(jnp.where(seen, weights, jnp.inf))
+    reach = jnp.minimum(1 / jnp.sqrt(least), jnp.where(ridge > 0, longest / jnp.sqrt(ridge), jnp.inf))
+    return energy * reach
 
 
 def left_by_factor(factor: Factor, step: Array, ridge: float | Array) -> Array:
@@ -91,6 +96,7 @@ def left_by_factor(factor: Factor, step: Array, ridge: float | Array) -> Array:
     return error * moved * jnp.minimum(scaled, jnp.where(ridge > 0, largest / jnp.sqrt(ridge), jnp.inf))
 
 
-def left_by_root(largest: Array, weight: Array, step: Array, size: int, ridge: Array) -> Array:
-    """‖Eδ‖ after a step with ‖δ‖ = `step` and a root of H⁻¹, for d features up to `largest` and Σ N_x μ̇ = `weight`."""
-    return jitter(size, step.dtype) * largest**2 * weight * step / jnp.sqrt(ridge)
+def left_by_root(largest: Array, weight: Array, step: Array, ridge: Array) -> Array:
+    """‖Eδ‖ after a step δ made with a root of H⁻¹, for features up to `largest` and Σ N_x μ̇ = `weight`."""
+    error = jitter(step.shape[0], step.dtype)
+    return error * largest**2 * weight * jnp.sqrt(jnp.sum(step**2) / ridge)

@@ -24,8 +24,8 @@ answer.
 
 **What `converged` means.**  `score_error` bounds the error of the scores xᵀθ of all rows seen, rounding included
 (`glm.certificate`); `converged` says that it is at most the cube root of the dtype's precision, which is 0.005 in
-float32 and 6e-6 in float64 (in the Gaussian family, of the largest score if that is above 1), or at most twice the
-square of the tolerance if that is more.  Where rounding makes such an answer impossible, it says no.
+float32 and 6e-6 in float64 (in the Gaussian family, that share of the largest mean reward of a row, if above 1), or at
+most twice the square of the tolerance if that is more.  Where rounding makes such an answer impossible, it says no.
 
 **What it cannot do.**  Where all rewards of an arm are the same and the ridge is small next to N x², the best score
 lies so far out that N μ and Y differ in their last digits only.  In float32 that takes an N x² of about 1e4 ridges.
@@ -225,7 +225,7 @@ def newton(
     off = left + certificate.score_error(
         family, problem.counts, problem.sums, scores, sizes, lengths, theta, ridge, imprecise
     )
-    converged = off <= certificate.allowed(family, scores, 2 * tolerance**2)
+    converged = off <= certificate.allowed(family, problem.counts, problem.sums, 2 * tolerance**2)
     error, exists = gradient_error(family, problem, theta), existence(family, problem, theta)
     return Fit(theta, converged, steps, error, exists, off)
 

@@ -63,19 +63,20 @@ def descend(
     call = pl.pallas_call(
         partial(program, family=family, tolerance=tolerance, features=features, arms=arms),
         in_specs=[block(height, width), block(height, height), wide, wide, high, wide, high, block(2)],
-        out_specs=[high, wide, block(2), block(2)],
+        out_specs=[high, wide, block(2), high, block(1)],
         out_shape=[
             jax.ShapeDtypeStruct((features,), dtype),
             jax.ShapeDtypeStruct((arms,), dtype),
             jax.ShapeDtypeStruct((2,), jnp.int32),
-            jax.ShapeDtypeStruct((2,), dtype),
+            jax.ShapeDtypeStruct((features,), dtype),
+            jax.ShapeDtypeStruct((1,), dtype),
         ],
         interpret=interpret,
         compiler_params=None if interpret else settings,
     )
     numbers = jnp.stack([ridge, moved]).astype(dtype)
     given = columns, root, counts, sums, theta, scores, tilt, numbers
-    theta, scores, (steps, converged), (step, left) = call(*given)
+    theta, scores, (steps, converged), step, (left,) = call(*given)
     return Descent(theta, scores, steps.astype(int), converged > 0, step, left)
 
 
@@ -96,6 +97,7 @@ def program(
     theta_out: Any,
     scores_out: Any,
     ended_out: Any,
+    step_out: Any,
     left_out: Any,
     *,
     family: Family,
@@ -128,8 +130,8 @@ def program(
         length = jnp.where(finite, length, 0)
         converged = (length == 1) & (error <= tolerance)
         step, moves = jnp.where(finite, step, 0), jnp.where(finite, moves, 0)
-        size = length * jnp.sqrt(jnp.sum(step * step))
-        return Descent(theta + length * step, scores + length * moves, jnp.int32(1), converged, size, error)
+        step, moves = length * step, length * moves
+        return Descent(theta + step, scores + moves, jnp.int32(1), converged, step, error)
 
     def newton_step(now: Descent) -> Descent:
         weights = counts * family.slope(jnp.where(seen, now.scores, 0))
@@ -144,8 +146,7 @@ def program(
         # A step that is none ends the descent: what is left is a matter for plain steps.
         steps = jnp.where(finite, now.steps + 1, MOST_STEPS)
         step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
-        size = jnp.sqrt(jnp.sum(step * step))
-        return Descent(now.theta + step, now.scores + moves, steps, converged, size, error)
+        return Descent(now.theta + step, now.scores + moves, steps, converged, step, error)
 
     end = lax.while_loop(
         lambda now: (now.steps < MOST_STEPS) & ~now.converged,
@@ -156,8 +157,8 @@ def program(
     store(scores_out, end.scores, arms)
     ended_out[0] = end.steps
     ended_out[1] = end.converged.astype(jnp.int32)
-    left_out[0] = end.step
-    left_out[1] = end.left
+    store(step_out, end.step, features)
+    left_out[0] = end.left
 
 
 def newton_direction(columns: Array, weights: Array, ridge: Array, gradient: Array, features: int) -> Array:

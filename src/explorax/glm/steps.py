@@ -23,7 +23,7 @@ class Descent(NamedTuple):
     scores: Array  # (K,) xᵀθ of every arm
     steps: Array  # () taken so far
     converged: Array  # () bool
-    step: Array  # () ‖δ‖ of the last one
+    step: Array  # (d,) the last one
     left: Array  # () about how far it leaves scores off, rounding aside
 
 

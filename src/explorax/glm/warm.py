@@ -53,6 +53,8 @@ CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; the
 MAX_STEPS = 300
 PATIENCE = 50  # Newton steps after which a gradient at the level of rounding will do
 REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
+LOOK_EVERY, LOOK_BEYOND = 256, 0.5  # rewards, and change of a score, after which rounding is looked at again
+FAR = 8.0  # score up to which a tilted estimate is as certain as the one without a tilt
 TRUSTED = 0.5  # f up to which cheap steps may say that they have converged
 LEAST_LEFT = 0.01  # r² down to which a reward is taken out of W
 
@@ -111,13 +113,28 @@ def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -
     built = jnp.where(history.counts[arm] > 1, warm.built[arm], warm.scores[arm])
     pushed = jnp.sqrt(family.slope(built)) * (x @ warm.root)
     root = warm.root - (shrinkage(pushed) * (warm.root @ pushed))[:, None] * pushed
-    return warm._replace(root=root, built=warm.built.at[arm].set(built), age=warm.age + 1)
+    # An update this large leaves rounding in place of the root: it must not get old.
+    sound = pushed @ pushed <= float(jnp.finfo(x.dtype).eps) ** (-4 / 3)
+    age = jnp.where(sound, warm.age + 1, REBUILD_EVERY + 1)
+    return warm._replace(root=root, built=warm.built.at[arm].set(built), age=age)
 
 
 def refit(
-    family: Family, warm: Warm, history: Grouped, theta: Array, ridge: Array, tolerance: float, root_error: float
+    family: Family,
+    warm: Warm,
+    history: Grouped,
+    theta: Array,
+    converged: Array,
+    ridge: Array,
+    tolerance: float,
+    root_error: float,
 ) -> tuple[Descent, Warm]:
-    """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most."""
+    """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most.
+
+    How far scores are off changes slowly.  So it is looked at after 1, 2, 4, 8, … rewards and with every 256th one,
+    when scores have moved far, and as long as it was too much.  Then it has to be half of what is allowed; in between
+    the last answer stands, which is `converged`.
+    """
     estimate = settle(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
     off = family.self_concordance * largest(history.counts > 0, estimate.scores - warm.built)
     off = off if warm.faded is None else off + warm.faded
@@ -130,8 +147,12 @@ def refit(
     kept = (estimate.scores, warm.root, warm.built, warm.age)
     scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, warm.columns, history.counts, ridge), kept)
     faded = None if warm.faded is None else jnp.where(age > 0, warm.faded, 0)
-    converged = is_right(family, warm.columns, history, ridge, estimate, tolerance)
-    estimate = estimate._replace(scores=scores, converged=converged)
+    # Rewards so far, which a batch has in common; where they are forgotten, those since the curvature was built.
+    clock = (jnp.sum(history.counts) if warm.faded is None else warm.age).astype(int)
+    due = (jnp.bitwise_and(clock, clock - 1) == 0) | (clock % LOOK_EVERY == 0) | (off > LOOK_BEYOND) | ~converged
+    check = partial(is_right, family, tolerance, share=0.5)
+    right = where_needed(due, check, (warm.columns, history, ridge, estimate), converged & estimate.converged)
+    estimate = estimate._replace(scores=scores, converged=right & (warm.age <= REBUILD_EVERY))
     return estimate, Warm(warm.columns, scores, root, built, age, faded)
 
 
@@ -151,25 +172,50 @@ class Point(NamedTuple):
 
 
 def descend(
-    family: Family, warm: Warm, history: Grouped, theta: Array, tilt: Array, ridge: Array, tolerance: float
+    family: Family,
+    warm: Warm,
+    history: Grouped,
+    theta: Array,
+    tilt: Array,
+    ridge: Array,
+    tolerance: float,
+    right: Array | None = None,
 ) -> Descent:
-    """The tilted estimate, from θ whose scores and curvature are in `warm`; `converged` as `is_right` means it."""
+    """The tilted estimate, from θ whose scores and curvature are in `warm`; `converged` as `is_right` means it.
+
+    Where θ itself is known to be `right`, the tilted estimate is looked at only if a score of it goes beyond `FAR`:
+    rounding is a matter of means at the end of their range.
+    """
     found = settle(family, warm, history, theta, tilt, ridge, tolerance)
-    return found._replace(converged=is_right(family, warm.columns, history, ridge, found, tolerance))
+    looked_at = warm.columns, history, ridge, found
+    if right is None:
+        return found._replace(converged=is_right(family, tolerance, *looked_at))
+    far = ~right | (largest(history.counts > 0, found.scores) > FAR)
+    check = partial(is_right, family, tolerance)
+    return found._replace(converged=where_needed(far, check, looked_at, right & found.converged))
 
 
-def is_right(family: Family, columns: Array, history: Grouped, ridge: Array, found: Descent, tolerance: float) -> Array:
-    """Whether steps have settled, at scores that err by no more than the tolerance and what is allowed for rounding.
+def is_right(
+    family: Family,
+    tolerance: float,
+    columns: Array,
+    history: Grouped,
+    ridge: Array,
+    found: Descent,
+    share: float = 1.0,
+) -> Array:
+    """Whether steps have settled, at scores that err by no more than a share of what is allowed, and the tolerance.
 
     For the price of a look at the arms: of their features only the largest is used (`glm.certificate`).
     """
     seen, size = history.counts > 0, columns.shape[0]
     scores, largest = jnp.where(seen, found.scores, 0), jnp.max(jnp.where(seen, jnp.abs(columns), 0))
-    others = certificate.left_by_root(largest, jnp.sum(history.counts * family.slope(scores)), found.step, size, ridge)
+    others = certificate.left_by_root(largest, jnp.sum(history.counts * family.slope(scores)), found.step, ridge)
     sizes, lengths = largest * jnp.sum(jnp.abs(found.theta)), size**0.5 * largest
     given = history.counts, history.sums, scores, sizes, lengths, found.theta, ridge, others
     error = found.left + certificate.score_error(family, *given)
-    return found.converged & (error <= tolerance + certificate.allowed(family, scores, tolerance))
+    bound = certificate.allowed(family, history.counts, history.sums, tolerance)
+    return found.converged & (error <= tolerance + share * bound)
 
 
 def settle(
@@ -222,8 +268,7 @@ def settle(
         first = cheap_step(begin, warm.root, gradient(begin))
         most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
         end = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
-        size = jnp.sqrt(jnp.sum(end.step**2))
-        return Descent(end.theta, end.scores, end.steps, end.converged, size, end.left)
+        return Descent(end.theta, end.scores, end.steps, end.converged, end.step, end.left)
 
     def all_steps() -> Descent:
         numbers = theta, warm.scores, moved, tilt, ridge
@@ -271,8 +316,8 @@ def newton_descent(
         finite = jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(step))
         step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
         converged = finite & (length == 1) & (error <= tolerance)
-        size, left = jnp.sqrt(jnp.sum(step**2)), jnp.where(finite & (length == 1), error, jnp.inf)
-        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged, size, left)
+        left = jnp.where(finite & (length == 1), error, jnp.inf)
+        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged, step, left)
 
     def newton_steps(now: Descent) -> Descent:
         end = now.steps + PATIENCE
@@ -282,8 +327,8 @@ def newton_descent(
         error = gradient_error(family, problem, now.theta)
         return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
 
-    unknown = jnp.full_like(ridge, jnp.inf)
-    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False), unknown, unknown)
+    unknown = jnp.full_like(theta, jnp.inf)
+    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False), unknown, unknown[0])
     return lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
 
 

@@ -70,7 +70,8 @@ class Learner:
         root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
         left = warm.forget(self.family, state.warm, recent, state.discount)
         grown = warm.record(self.family, left, history, arm, x)
-        fitted, grown = warm.refit(self.family, grown, history, state.theta_mle, state.ridge, tolerance, root_error)
+        before = state.theta_mle, state.converged, state.ridge
+        fitted, grown = warm.refit(self.family, grown, history, *before, tolerance, root_error)
         state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
         return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
 
@@ -123,7 +124,8 @@ class Learner:
             found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
             return arms @ found.theta, found.converged
         tolerance = self.score_error(tilt.dtype)
-        fitted = warm.descend(self.family, state.warm, state.history, state.theta_mle, tilt, state.ridge, tolerance)
+        given = state.theta_mle, tilt, state.ridge, tolerance, state.converged
+        fitted = warm.descend(self.family, state.warm, state.history, *given)
         return fitted.scores, fitted.converged
 
     def inverse_root(self, state: GLMState) -> Array:
