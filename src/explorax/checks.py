@@ -112,6 +112,12 @@ def check_magnitude(name: str, values: np.ndarray | Array) -> None:
     )
 
 
+def can_be_squared(x: Array, reward: Array) -> Array:
+    """What `check_magnitude` and `check_reward_size` ask for, told to compiled code, where nothing can be raised."""
+    size = jnp.maximum(jnp.max(jnp.abs(x)), jnp.abs(reward))
+    return size <= largest_size(x.dtype)
+
+
 def check_reward_size(rewards: Any, dtype: Any) -> None:
     """Raise `InvalidReward` unless rewards are small enough to be squared and summed in a dtype."""
     if not is_known(rewards):

@@ -111,6 +111,14 @@ def test_a_plain_update_that_would_not_be_finite_raises():
     jax.tree.map(np.testing.assert_array_equal, state, before)
 
 
+@pytest.mark.parametrize("settings", [{"memory": "constant"}, {"memory": "refitted"}, {"capacity": 4}])
+def test_a_compiled_loop_keeps_its_state(settings):
+    policy = explorax.make("glm_tsl", explore="none", **{"capacity": 4, **settings})
+    state = policy.update(policy.init(D), 0, GOOD[0], 1.0)
+    huge = jax.jit(policy.update)(state, 0, jnp.asarray([1e160, 1.0]), 1.0)
+    jax.tree.map(np.testing.assert_array_equal, huge, state)
+
+
 def test_gaussian_features_beyond_what_a_fit_can_do_do_not_converge():
     arms = np.array([[1e20, 1e20], [1.0, -1.0], [0.5, 1.0]])
     for start in (arms, D):

@@ -29,8 +29,19 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from explorax.batching import where_needed
+from explorax.glm import certificate
 from explorax.glm.families import Family
-from explorax.glm.fit import FULL_STEP, Problem, WeightedRows, gradient, gradient_error, hessian, posed, step_length
+from explorax.glm.fit import (
+    FULL_STEP,
+    Problem,
+    WeightedRows,
+    gradient,
+    gradient_error,
+    hessian,
+    posed,
+    rounding_error,
+    step_length,
+)
 from explorax.glm.linalg import Factor, factorize
 
 MULTIPLIER_STEPS = 60  # two to five are enough for a quadratic
@@ -53,7 +64,7 @@ class BallFit(NamedTuple):
 
     theta: Array
     multiplier: Array  # () ν
-    converged: Array  # () whether the gradient of F + ½ ν ‖θ‖² is at the level of rounding, or of the tolerance
+    converged: Array  # () whether steps have settled, and rounding leaves scores as right as those of `glm.fit`
     steps: Array
 
 
@@ -168,7 +179,10 @@ def fit_on_ball(family: Family, history: WeightedRows, radius: ArrayLike, start:
         return now._replace(converged=where_needed(~now.converged, check, (now, problem), now.converged))
 
     begin = BallFit(start, jnp.zeros_like(start[0]), jnp.asarray(False), jnp.zeros((), int))
-    return lax.while_loop(lambda now: (now.steps < FIT_STEPS) & ~now.converged, steps, begin)
+    end = lax.while_loop(lambda now: (now.steps < FIT_STEPS) & ~now.converged, steps, begin)
+    off = rounding_error(family, problem._replace(ridge=LEAST_RIDGE + end.multiplier), end.theta)
+    bound = certificate.allowed(family, problem.counts, problem.sums, tolerance)
+    return end._replace(converged=end.converged & (off <= bound))
 
 
 def safe_length(family: Family, problem: Problem, theta: Array, direction: Array, moves: Array, reach: Array) -> Array:

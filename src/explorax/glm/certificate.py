@@ -53,7 +53,7 @@ def score_error(
     lengths: Array,
     theta: Array,
     ridge: float | Array,
-    others: Array,
+    others: float | Array,
 ) -> Array:
     """A bound on the error of the score of any row seen, as far as it comes from ‖g‖.
 

@@ -220,14 +220,17 @@ def newton(
         step,
         (start, jnp.zeros((), int), jnp.asarray(False), unknown, unknown),
     )
-    scores = problem.features @ theta
-    sizes, lengths = jnp.abs(problem.features) @ jnp.abs(theta), jnp.sqrt(jnp.sum(problem.features**2, axis=1))
-    off = left + certificate.score_error(
-        family, problem.counts, problem.sums, scores, sizes, lengths, theta, ridge, imprecise
-    )
+    off = left + rounding_error(family, problem, theta, imprecise)
     converged = off <= certificate.allowed(family, problem.counts, problem.sums, 2 * tolerance**2)
     error, exists = gradient_error(family, problem, theta), existence(family, problem, theta)
     return Fit(theta, converged, steps, error, exists, off)
+
+
+def rounding_error(family: Family, problem: Problem, theta: Array, others: float | Array = 0.0) -> Array:
+    """A bound on what rounding, and other gradients of that size in the norm of H⁻¹, do to the scores of rows seen."""
+    rows, counts, sums, _, ridge = problem
+    sizes, lengths = jnp.abs(rows) @ jnp.abs(theta), jnp.sqrt(jnp.sum(rows**2, axis=1))
+    return certificate.score_error(family, counts, sums, rows @ theta, sizes, lengths, theta, ridge, others)
 
 
 def step_length(

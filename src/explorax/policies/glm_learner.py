@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import is_known
+from explorax.checks import can_be_squared, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families, online, warm
 from explorax.glm.families import Family
@@ -76,8 +76,12 @@ class Learner:
         return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
 
     def update_if(self, really: Array, state: GLMState, x: Array, reward: Array) -> GLMState:
-        """That, or nothing at all; rows kept are not copied either way.  Not for fixed arms."""
+        """That, or nothing at all; rows kept are not copied either way.  Not for fixed arms.
+
+        A compiled loop cannot raise: what cannot be squared and summed leaves the state as it was.
+        """
         history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
+        really = really & can_be_squared(x, reward)
         assert not isinstance(history, Grouped)
         if isinstance(history, Online):
             before = history, theta, state.converged
@@ -180,13 +184,15 @@ class Learner:
             assert isinstance(rows, Rows)
             return self.estimate(adopted._replace(history=new.adopting(rows)))
         if rows is None:  # a summary stays one
-            return adopted._replace(history=old, converged=state.converged)
+            assert isinstance(old, Online)
+            return adopted._replace(history=with_buffer(old, new, state.theta_mle), converged=state.converged)
         if isinstance(rows, Grouped):
             rows = Rows(*rows, jnp.sum(rows.counts).astype(int), jnp.asarray(True))
         rows = rows if new.rows is None else new.rows.adopting(rows)
         last_step = self.last_step(state.theta_mle.dtype)
         kept = online.refit(self.family, rows, state.theta_mle, fresh.ridge, last_step, fresh.floor)
         summary = kept.online._replace(rows=None if new.rows is None else rows, turn=new.turn)
+        summary = with_buffer(summary, new, kept.theta)
         return adopted._replace(history=summary, theta_mle=kept.theta, converged=kept.converged)
 
     def check(self, rewards: ArrayLike) -> None:
@@ -246,6 +252,11 @@ def check_adoptable(state: GLMState, fresh: GLMState) -> None:
         state.recent is not None and fresh.recent is not None and state.recent.arms.shape != fresh.recent.arms.shape
     ):
         refuse("window of fixed arms must stay as it was", "another one", "Only what is in it is known")
+
+
+def with_buffer(summary: Online, like: Online, theta: Array) -> Online:
+    """The summary with an empty buffer, if the other one has a buffer."""
+    return summary._replace(buffer=like.buffer and like.buffer.after(summary.root, theta))
 
 
 def rows_of(history: Grouped | Rows | Online) -> Grouped | Rows | None:

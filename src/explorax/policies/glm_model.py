@@ -38,6 +38,8 @@ class GLMSettings(TypedDict, total=False):
     max_slope     μ̇max in the theory's designs                                         the family's
     memory        "exact"; "constant": a summary, for arms that change (`glm.online`);
                   "refitted": that, and now and then an exact fit to the rewards kept  "exact"
+    buffer        with memory="constant": how many of the last rewards are kept as they
+                  are, for an estimate nearer to the exact one (`glm.online`)          0
     capacity      rewards kept when arms change                                        10 000
     when_full     then raise an "error", or "forget" the oldest                        "error"
     discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
@@ -58,6 +60,7 @@ class GLMSettings(TypedDict, total=False):
     min_slope: float | None
     max_slope: float | None
     memory: Memory
+    buffer: int
     capacity: int
     when_full: Literal["error", "forget"]
     discount: float
@@ -118,6 +121,7 @@ class GLMModel:
     min_slope: float | None = None
     max_slope: float | None = None
     memory: Memory = "exact"
+    buffer: int = 0
     capacity: int = 10_000
     when_full: Literal["error", "forget"] = "error"
     discount: float = 1.0
@@ -155,6 +159,12 @@ class GLMModel:
             raise InvalidArgument(
                 f"window={self.window} with memory='constant': a summary cannot take a reward out again; "
                 "give a discount in place of the window, or memory='refitted'"
+            )
+        check_whole("buffer", self.buffer, 0)
+        if self.buffer and (self.memory != "constant" or self.discount < 1):
+            raise InvalidArgument(
+                f"buffer={self.buffer} with memory={self.memory!r} and discount={self.discount}: a buffer belongs to "
+                "memory='constant' without a discount; leave it out"
             )
         if self.explore == "theory":
             theory.required_eigenvalue(self.name, self.problem(1))  # complains now if the theory cannot say
@@ -244,7 +254,7 @@ class GLMModel:
             rows = Rows.of(self.window or self.capacity, size, dtype, forgets)
         if self.memory == "exact" and rows is not None:
             return rows
-        return Online.of(size, dtype, self.ridge, rows, floor, self.discount < 1)
+        return Online.of(size, dtype, self.ridge, rows, floor, self.discount < 1, self.buffer)
 
     def policy(
         self,

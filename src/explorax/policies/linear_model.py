@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import check_positive, is_known, is_number
+from explorax.checks import can_be_squared, check_positive, is_known, is_number
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.history import Moments, check_forgetting
@@ -116,6 +116,9 @@ class LinearModel:
 
         def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:
             discount = self.discount if self.discount < 1 else None
+            # A compiled loop cannot raise: what cannot be squared and summed counts as nothing.
+            usable = can_be_squared(x, reward)
+            x, reward = jnp.where(usable, x, 0), jnp.where(usable, reward, 0)
             return state._replace(history=state.history.record(arm, x, reward, discount))
 
         return checked(
