@@ -415,6 +415,7 @@ def test_what_is_written_by_hand_is_loaded_if_it_is_right():
         saved(STOCK, skops.io.dumps([])),
         saved(STOCK, skops.io.dumps({"numbers": PCA(), "values": None})),
     ],
+    ids=itertools.count(),  # archives hold the time at which they were made
 )
 def test_data_that_are_no_encoder(data):
     with pytest.raises(InvalidArgument, match=r"^data=.* are no saved encoder: give what Encoder.dumps returned"):
