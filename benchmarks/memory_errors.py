@@ -1,6 +1,6 @@
 """How far each kind of memory is from the exact fit where arms change, against d, n and how steep the rewards are.
 
-    python benchmarks/memory_errors.py [--features 5 10 50] [--rewards 1000 10000] [--steepness 1 3 6] [--instances 20]
+    python benchmarks/memory_errors.py [--features 5 10 50] [--rewards 1000 4000] [--steepness 1 3 6] [--instances 10]
 
 Rows come from [−1, 1]^d, rewards are logistic with scores of that standard deviation (1: ordinary, 3 and 6: steep, most
 rewards are nearly certain).  A GLM policy learns them one by one, and is compared with an exact fit to all of them:
@@ -13,6 +13,8 @@ After these come rewards that turn, on rows from [0, 1]^d: all 0 for the first h
 """
 
 import argparse
+import itertools
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -73,28 +75,23 @@ def errors(update: Any, kept: int, state: Any, rows: jax.Array, rewards: jax.Arr
 
 def table(
     features: list[int], rewards: list[int], steepness: list[float | str], instances: int
-) -> list[tuple[int, int, float | str, str, np.ndarray]]:
+) -> Iterator[tuple[int, int, float | str, str, np.ndarray]]:
     """(d, n, steepness, memory, errors) of each."""
-    found = []
-    for size in features:
-        for count in rewards:
-            for steep in steepness:
-                given = problems(size, count, steep, 1 if steep == TURNS else instances)
-                for name, kind in settings(count).items():
-                    policy = make("glm_tsl", explore="none", **kind)
-                    remembered = kind.get("window", count)
-                    off = errors(policy.update, remembered, policy.init(size), *given)
-                    found.append((size, count, steep, name, np.asarray(off)))
-    return found
+    for size, count, steep in itertools.product(features, rewards, steepness):
+        given = problems(size, count, steep, 1 if steep == TURNS else instances)
+        for name, kind in settings(count).items():
+            policy = make("glm_tsl", explore="none", **kind)
+            off = errors(policy.update, kind.get("window", count), policy.init(size), *given)
+            yield size, count, steep, name, np.asarray(off)
 
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=int, nargs="+", default=[5, 10, 50])
-    parser.add_argument("--rewards", type=int, nargs="+", default=[1000, 10_000])
+    parser.add_argument("--rewards", type=int, nargs="+", default=[1000, 4000])
     parser.add_argument("--steepness", type=float, nargs="+", default=[1.0, 3.0, 6.0])
-    parser.add_argument("--instances", type=int, default=20)
+    parser.add_argument("--instances", type=int, default=10)
     options = parser.parse_args()
     print("| d | n | steepness | memory | error, median | worst | variance |\n|---|---|---|---|---|---|---|")
     for size, count, steep, name, off in table(

@@ -4,6 +4,7 @@ Inside a caller's `jit`, `vmap` or `scan` values are not known yet: what needs o
 """
 
 import math
+from functools import cache
 from typing import Any
 
 import jax
@@ -84,6 +85,7 @@ def as_floats(name: str, values: ArrayLike, dtype: Any = None) -> Array:
     return array
 
 
+@cache
 def largest_size(dtype: Any) -> float:
     """The largest number whose squares a dtype can sum by the million: 2.6e15 in float32, 1.6e123 in float64."""
     return float(jnp.finfo(dtype).max) ** 0.4
@@ -99,9 +101,9 @@ def check_magnitude(name: str, values: np.ndarray | Array) -> None:
     Raises:
         InvalidFeatures: For NaN, infinity, or a value beyond `largest_size`.
     """
-    if not is_known(values) or np.size(values) == 0:
+    if not is_known(values) or values.size == 0:
         return
-    size, most = np.max(np.abs(values)), largest_size(values.dtype)
+    size, most = np.abs(values).max(), largest_size(values.dtype)
     if size <= most:  # which NaN is not
         return
     if not np.isfinite(size):
@@ -120,9 +122,10 @@ def can_be_squared(x: Array, reward: Array) -> Array:
 
 def check_reward_size(rewards: Any, dtype: Any) -> None:
     """Raise `InvalidReward` unless rewards are small enough to be squared and summed in a dtype."""
-    if not is_known(rewards):
-        return
-    size, most = np.max(np.abs(np.asarray(rewards, float)), initial=0), largest_size(dtype)
+    most = largest_size(dtype)
+    if (type(rewards) is float and abs(rewards) <= most) or not is_known(rewards):
+        return  # a single number, in a fraction of the time
+    size = np.max(np.abs(np.asarray(rewards, float)), initial=0)
     if not size <= most:
         raise InvalidReward(
             f"reward must be at most {most:.1e} in {np.dtype(dtype)}, so that its square can be summed, got {size:g}. "
@@ -135,10 +138,11 @@ MOST_CHECKED = 16_384  # entries; larger arrays are rows that were checked when 
 
 def all_finite(state: Any) -> bool:
     """Whether no float array of a state has NaN or infinity in it; arrays beyond `MOST_CHECKED` entries pass."""
-    for leaf in jax.tree.leaves(state):
-        if leaf.size <= MOST_CHECKED and leaf.dtype.kind == "f":
-            array = np.asarray(leaf)
-            # A sum is quicker than a look at every entry; only where it is not finite is that needed.
-            if not math.isfinite(array.sum()) and not np.isfinite(array).all():
+    leaves = [leaf for leaf in jax.tree.leaves(state) if leaf.dtype.kind == "f" and leaf.size <= MOST_CHECKED]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for leaf in leaves:
+            flat = np.asarray(leaf).reshape(-1)
+            # A sum of squares is the quickest look; it may overflow where nothing is wrong.
+            if not math.isfinite(flat.dot(flat)) and not np.isfinite(flat).all():
                 return False
     return True

@@ -63,21 +63,20 @@ def descend(
     call = pl.pallas_call(
         partial(program, family=family, tolerance=tolerance, features=features, arms=arms),
         in_specs=[block(height, width), block(height, height), wide, wide, high, wide, high, block(2)],
-        out_specs=[high, wide, block(2), high, block(1)],
+        out_specs=[high, wide, block(2), high],
         out_shape=[
             jax.ShapeDtypeStruct((features,), dtype),
             jax.ShapeDtypeStruct((arms,), dtype),
             jax.ShapeDtypeStruct((2,), jnp.int32),
             jax.ShapeDtypeStruct((features,), dtype),
-            jax.ShapeDtypeStruct((1,), dtype),
         ],
         interpret=interpret,
         compiler_params=None if interpret else settings,
     )
     numbers = jnp.stack([ridge, moved]).astype(dtype)
     given = columns, root, counts, sums, theta, scores, tilt, numbers
-    theta, scores, (steps, converged), step, (left,) = call(*given)
-    return Descent(theta, scores, steps.astype(int), converged > 0, step, left)
+    theta, scores, (steps, converged), step = call(*given)
+    return Descent(theta, scores, steps.astype(int), converged > 0, step)
 
 
 def block(*shape: int) -> pl.BlockSpec:
@@ -98,7 +97,6 @@ def program(
     scores_out: Any,
     ended_out: Any,
     step_out: Any,
-    left_out: Any,
     *,
     family: Family,
     tolerance: float,
@@ -131,7 +129,7 @@ def program(
         converged = (length == 1) & (error <= tolerance)
         step, moves = jnp.where(finite, step, 0), jnp.where(finite, moves, 0)
         step, moves = length * step, length * moves
-        return Descent(theta + step, scores + moves, jnp.int32(1), converged, step, error)
+        return Descent(theta + step, scores + moves, jnp.int32(1), converged, step)
 
     def newton_step(now: Descent) -> Descent:
         weights = counts * family.slope(jnp.where(seen, now.scores, 0))
@@ -146,7 +144,7 @@ def program(
         # A step that is none ends the descent: what is left is a matter for plain steps.
         steps = jnp.where(finite, now.steps + 1, MOST_STEPS)
         step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
-        return Descent(now.theta + step, now.scores + moves, steps, converged, step, error)
+        return Descent(now.theta + step, now.scores + moves, steps, converged, step)
 
     end = lax.while_loop(
         lambda now: (now.steps < MOST_STEPS) & ~now.converged,
@@ -158,7 +156,6 @@ def program(
     ended_out[0] = end.steps
     ended_out[1] = end.converged.astype(jnp.int32)
     store(step_out, end.step, features)
-    left_out[0] = end.left
 
 
 def newton_direction(columns: Array, weights: Array, ridge: Array, gradient: Array, features: int) -> Array:

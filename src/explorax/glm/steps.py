@@ -23,8 +23,7 @@ class Descent(NamedTuple):
     scores: Array  # (K,) xᵀθ of every arm
     steps: Array  # () taken so far
     converged: Array  # () bool
-    step: Array  # (d,) the last one
-    left: Array  # () about how far it leaves scores off, rounding aside
+    step: Array  # (d,) the last one; infinite where steps did not get as small as wanted, and rounding had to do
 
 
 def largest(seen: Array, scores: Array) -> Array:

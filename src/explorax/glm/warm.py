@@ -168,7 +168,6 @@ class Point(NamedTuple):
     moved: Array  # () a bound on how far scores are from where W was built
     converged: Array
     steps: Array
-    left: Array  # () about how far the step leaves scores off
 
 
 def descend(
@@ -213,7 +212,7 @@ def is_right(
     others = certificate.left_by_root(largest, jnp.sum(history.counts * family.slope(scores)), found.step, ridge)
     sizes, lengths = largest * jnp.sum(jnp.abs(found.theta)), size**0.5 * largest
     given = history.counts, history.sums, scores, sizes, lengths, found.theta, ridge, others
-    error = found.left + certificate.score_error(family, *given)
+    error = certificate.score_error(family, *given)
     bound = certificate.allowed(family, history.counts, history.sums, tolerance)
     return found.converged & (error <= tolerance + share * bound)
 
@@ -251,7 +250,6 @@ def settle(
             # A largest move need not show that one is not a number (XLA's maximum may drop it); a sum does.
             (length == 1) & (error <= tolerance) & jnp.isfinite(energy),
             point.steps + 1,
-            error,
         )
 
     def learning_step(point: Point) -> Point:
@@ -263,12 +261,11 @@ def settle(
 
     def cheap_steps() -> Descent:
         zero = jnp.zeros_like(theta)
-        nothing = jnp.asarray(False), jnp.zeros((), int), moved
-        begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, *nothing)
+        begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
         first = cheap_step(begin, warm.root, gradient(begin))
         most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
         end = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
-        return Descent(end.theta, end.scores, end.steps, end.converged, end.step, end.left)
+        return Descent(end.theta, end.scores, end.steps, end.converged, end.step)
 
     def all_steps() -> Descent:
         numbers = theta, warm.scores, moved, tilt, ridge
@@ -316,8 +313,7 @@ def newton_descent(
         finite = jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(step))
         step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
         converged = finite & (length == 1) & (error <= tolerance)
-        left = jnp.where(finite & (length == 1), error, jnp.inf)
-        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged, step, left)
+        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged, step)
 
     def newton_steps(now: Descent) -> Descent:
         end = now.steps + PATIENCE
@@ -325,10 +321,10 @@ def newton_descent(
         # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
         problem = posed(Grouped(columns.T, counts, sums), ridge=ridge, tilt=tilt)
         error = gradient_error(family, problem, now.theta)
-        return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)))
+        step = jnp.where(now.converged, now.step, jnp.inf)
+        return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)), step=step)
 
-    unknown = jnp.full_like(theta, jnp.inf)
-    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False), unknown, unknown[0])
+    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False), jnp.zeros_like(theta))
     return lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
 
 
