@@ -326,14 +326,10 @@ def player(name, family="bernoulli"):
     return policy, jax.jit(play)
 
 
-def assert_finite(state, actions):
+def assert_sound(state, actions, sure=True):
     for leaf in jax.tree.leaves((state, actions)):
         assert np.all(np.isfinite(leaf))
-
-
-def assert_sound(state, actions):
-    assert_finite(state, actions)
-    assert np.all(actions.converged)
+    assert np.all(actions.converged) or not sure
 
 
 @pytest.mark.parametrize("name", DEEP)
@@ -364,11 +360,12 @@ def test_dead_units_constant_features_and_a_single_class(name):
     [("deep_fpl", "gaussian"), ("deep_fpl", "poisson"), ("rep_glm_fpl", "poisson"), ("neural_linear", "gaussian")],
 )
 def test_huge_rewards_leave_finite_states(name, family):
-    """In float32, where a fit to them need not be sure: two rounds without, then one with a reward of a million."""
+    """In float32: two rounds without, then one with a reward of a million."""
     policy, play = player(name, family)
     rows = jnp.asarray(examples(40)[0], jnp.float32)
     rewards = jnp.where(jnp.arange(40) % 3 == 0, 1e6, 0.0).astype(jnp.float32)
-    assert_finite(*play(policy.init(rows[:ARMS]), rows, rewards))
+    # Counts that large next to small ones leave scores less certain than a fit promises.
+    assert_sound(*play(policy.init(rows[:ARMS]), rows, rewards), sure=family != "poisson")
 
 
 def test_a_network_that_has_blown_up_is_reported():
