@@ -23,7 +23,7 @@ import numbers
 import reprlib
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ class Family(NamedTuple):
     noise_std: float | None  # sub-Gaussian constant of the rewards, None if there is none
     self_concordance: float  # smallest M with |μ̈| ≤ M μ̇
     rewards: str  # which rewards are valid, in words
-    valid: Callable[[np.ndarray], np.ndarray]  # finite rewards -> which of them are valid
+    valid: Callable[[Any], Any]  # finite rewards, an array or a single number -> which of them are valid
 
 
 def sample_bernoulli(key: Array, score: Array, noise_std: float = 1.0) -> Array:
@@ -143,7 +143,7 @@ def as_rewards(rewards: object) -> np.ndarray:
 
 def check_rewards(family: Family, rewards: object) -> None:
     """Raise `InvalidReward` unless every reward is one the family can produce."""
-    if type(rewards) is float and math.isfinite(rewards) and bool(family.valid(rewards)):  # type: ignore[arg-type]
+    if type(rewards) is float and math.isfinite(rewards) and bool(family.valid(rewards)):
         return  # a single number, in a fraction of the time
     values = as_rewards(rewards)
     finite = np.isfinite(values)

@@ -19,10 +19,10 @@ LOCK = ".lock"
 def locked(directory: Path) -> Iterator[None]:
     """Hold the lock of a directory, which is made if need be; raises if another process holds it."""
     path = directory / LOCK
-    with writing(path):
-        directory.mkdir(parents=True, exist_ok=True)
-        file = open(path, "a+")  # noqa: SIM115, closed below; neither this nor the lock is inherited by workers
-    with file:
+    with contextlib.ExitStack() as held:
+        with writing(path):
+            directory.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context(open(path, "a+"))  # neither this nor the lock is inherited by worker processes
         if not acquire(file.fileno()):
             file.seek(0)
             raise InvalidArgument(
