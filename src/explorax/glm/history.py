@@ -141,7 +141,7 @@ class Rows(NamedTuple):
     def record(
         self, arm: ArrayLike, x: Array, reward: ArrayLike, really: ArrayLike = True, discount: ArrayLike | None = None
     ) -> "Rows":
-        """One more reward, unless not `really`; `arm` is its index at the time and not needed."""
+        """Record one more reward if `really` is true; `arm` is its index at the time and not needed."""
         # A position past the end is dropped by JAX, which is what a history that may not forget wants.
         position = jnp.where(self.forgets, self.seen % self.capacity, self.seen)
         position = jnp.where(really, position, self.capacity)

@@ -165,7 +165,7 @@ def record(
     discount: Array | None = None,
     floor: Array | None = None,
 ) -> Kept:
-    """One more reward, unless not `really`: a proximal step, and a refit where it is due.
+    """Take in one more reward if `really` is true: a proximal step, and a refit where it is due.
 
     `converged` is that of the last refit, and stays so up to the next one.  `floor` is ε, where it is another.
     """
@@ -209,7 +209,7 @@ def record_in_buffer(
     reward: Array,
     really: ArrayLike,
 ) -> Kept:
-    """One more reward, unless not `really`, of a summary with a buffer."""
+    """Take in one more reward if `really` is true, in a summary with a buffer."""
     buffer = buffer.record(family, theta, x, reward, really)
     moved, root = buffer.descend(family, theta)
     finite = jnp.isfinite(jnp.sum(moved)) & jnp.isfinite(jnp.sum(root))
