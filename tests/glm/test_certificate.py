@@ -10,7 +10,10 @@ import pytest
 
 from explorax.glm import families, warm
 from explorax.glm.fit import fit
-from explorax.glm.history import Grouped
+from explorax.glm.history import Grouped, weighted_gram
+from explorax.policies import exploration
+from explorax.policies.glm_fpl import draw_tilt
+from explorax.policies.glm_learner import GLMState, Learner
 from tests.problems import FAMILIES
 
 ARMS, FEATURES, RIDGE = 12, 3, 1.0
@@ -74,6 +77,53 @@ def test_scores_are_right_wherever_a_round_of_a_bandit_says_so():
     errors, said = off(history, found.theta, exact.theta), np.asarray(found.converged)
     assert np.all(errors[said] <= 1.01 * PROMISED)
     assert np.all(said[np.array([scale <= 1 and kind >= 2 for scale, _, kind in GRID])])
+
+
+@pytest.mark.parametrize("kind", ["kept curvature", "rows"])
+@pytest.mark.parametrize("noise", [0.5, 5.0, 50.0, 500.0])
+def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(noise, kind):
+    # GLM-FPL with its informal scale of 0.5 up to ten times what its theory asks for at d = 20, in float32.
+    rng, arms, features = np.random.default_rng(2), 50, 20
+    x = rng.normal(size=(arms, features))
+    x = jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True), jnp.float32)
+    counts = jnp.asarray(rng.integers(1, 100, arms), jnp.float32)
+    history = Grouped(x, counts, jnp.asarray(rng.binomial(np.asarray(counts, int), 0.4), jnp.float32))
+    estimate = fit("bernoulli", history, ridge=RIDGE)
+    assert estimate.converged
+    state = state_of(history, estimate.theta, kept=kind == "kept curvature")
+    tilts = noise * jax.vmap(lambda key: draw_tilt(key, weighted_gram(x, counts), 0.0))(
+        jax.random.split(jax.random.key(0), 200)
+    )
+    learner = Learner(families.bernoulli, None, None)
+    scores, said = jax.jit(jax.vmap(lambda tilt: learner.tilted(state, x, tilt)))(tilts)
+    assert np.all(said)
+
+    exactly = jax.tree.map(lambda part: jnp.asarray(part, float), history)
+    exact = jax.jit(jax.vmap(lambda tilt: fit("bernoulli", exactly, ridge=RIDGE, tilt=tilt)))(jnp.asarray(tilts, float))
+    assert np.all(exact.converged)
+    wanted = np.asarray(exact.theta) @ np.asarray(exactly.features).T
+    moved = np.abs(wanted - np.asarray(exactly.features) @ np.asarray(estimate.theta, float)).max(axis=1)
+    errors = np.abs(np.asarray(scores, float) - wanted).max(axis=1)
+    assert np.all(errors <= PROMISED * np.maximum(1, moved))
+
+
+def test_a_draw_around_an_estimate_that_is_not_right_is_not_excused_by_its_size():
+    # All rewards are 1 and features in the hundreds: float32 can tell neither the estimate nor the draw.
+    x = jnp.full((1, 1), 1000.0, jnp.float32)
+    history = Grouped(x, jnp.full(1, 100.0, jnp.float32), jnp.full(1, 100.0, jnp.float32))
+    found = fit("bernoulli", history, ridge=RIDGE)
+    assert not found.converged
+    state = state_of(history, found.theta, kept=False)._replace(converged=found.converged)
+    _, said = Learner(families.bernoulli, None, None).tilted(state, x, jnp.full(1, 1e4, jnp.float32))
+    assert not said
+
+
+def state_of(history, theta, *, kept):
+    """A state of a GLM policy with this past, as `Learner.tilted` reads it."""
+    ridge = jnp.float32(RIDGE)
+    near = warm.afresh(families.bernoulli, history.features, history.counts, theta, ridge) if kept else None
+    nothing = exploration.Exploration(*(None for _ in exploration.Exploration._fields))
+    return GLMState(history, theta, jnp.asarray(True), nothing, ridge, jnp.ones(()), near, None)
 
 
 @pytest.mark.parametrize("grouped", [True, False])

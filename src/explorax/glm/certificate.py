@@ -32,15 +32,19 @@ from explorax.glm.families import Family
 from explorax.glm.linalg import Factor, jitter
 
 
-def allowed(family: Family, counts: Array, sums: Array, tolerance: float) -> Array:
+def allowed(family: Family, counts: Array, sums: Array, tolerance: float, perturbation: float | Array = 0.0) -> Array:
     """The score error up to which a fit has converged: the cube root of the precision, or the tolerance if larger.
 
     That is 0.005 in float32 and 6e-6 in float64.  In the Gaussian family scores have the unit of the rewards: there it
     is that share of the largest mean reward of an arm, if that is above 1.
+
+    An estimate that is perturbed on purpose is a draw, and its scores have the unit of what the noise does to them.
+    With the theory's scales that is in the hundreds, where float32 has not three decimals.  So for a draw it is that
+    share of `perturbation`, the largest change of a score from the estimate to the draw, if that is above 1.
     """
-    unit = jnp.ones_like(sums[0])
+    unit = jnp.maximum(1, jnp.asarray(perturbation, sums.dtype))
     if family.self_concordance == 0:
-        unit = jnp.maximum(1, jnp.max(jnp.abs(sums) / jnp.where(counts > 0, counts, jnp.inf)))
+        unit = jnp.maximum(unit, jnp.max(jnp.abs(sums) / jnp.where(counts > 0, counts, jnp.inf)))
     return jnp.maximum(float(jnp.finfo(sums.dtype).eps) ** (1 / 3) * unit, tolerance)
 
 

@@ -182,15 +182,18 @@ def descend(
 ) -> Descent:
     """The tilted estimate, from θ whose scores and curvature are in `warm`; `converged` as `is_right` means it.
 
-    Where θ itself is known to be `right`, the tilted estimate is looked at only if a score of it goes beyond `FAR`:
+    Where θ is the estimate without the tilt, and `right`, the tilted one is a draw around it: its scores may err by a
+    share of what the tilt does to them (`certificate.allowed`).  And it is looked at only if a score goes beyond `FAR`:
     rounding is a matter of means at the end of their range.
     """
     found = settle(family, warm, history, theta, tilt, ridge, tolerance)
-    looked_at = warm.columns, history, ridge, found
-    if right is None:
-        return found._replace(converged=is_right(family, tolerance, *looked_at))
-    far = ~right | (largest(history.counts > 0, found.scores) > FAR)
     check = partial(is_right, family, tolerance)
+    if right is None:
+        return found._replace(converged=check(warm.columns, history, ridge, found))
+    seen = history.counts > 0
+    far = ~right | (largest(seen, found.scores) > FAR)
+    perturbation = jnp.where(right, largest(seen, found.scores - warm.scores), 0)
+    looked_at = warm.columns, history, ridge, found, perturbation
     return found._replace(converged=where_needed(far, check, looked_at, right & found.converged))
 
 
@@ -201,6 +204,7 @@ def is_right(
     history: Grouped,
     ridge: Array,
     found: Descent,
+    perturbation: float | Array = 0.0,
     share: float = 1.0,
 ) -> Array:
     """Whether steps have settled, at scores that err by no more than a share of what is allowed, and the tolerance.
@@ -213,7 +217,7 @@ def is_right(
     sizes, lengths = largest * jnp.sum(jnp.abs(found.theta)), size**0.5 * largest
     given = history.counts, history.sums, scores, sizes, lengths, found.theta, ridge, others
     error = certificate.score_error(family, *given)
-    bound = certificate.allowed(family, history.counts, history.sums, tolerance)
+    bound = certificate.allowed(family, history.counts, history.sums, tolerance, perturbation)
     return found.converged & (error <= tolerance + share * bound)
 
 

@@ -18,12 +18,13 @@ from jax.typing import ArrayLike
 
 from explorax.checks import can_be_squared, is_known
 from explorax.errors import InvalidArgument
-from explorax.glm import families, online, warm
+from explorax.glm import certificate, families, online, warm
 from explorax.glm.families import Family
 from explorax.glm.fit import MAX_STEPS, default_tolerance, hessian, newton, posed
 from explorax.glm.history import Grouped, Recent, Rows, check_room
 from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.online import GRAM_RIDGE, Online
+from explorax.glm.steps import largest
 from explorax.glm.warm import Warm
 from explorax.policies import exploration
 from explorax.policies.base import Expected
@@ -124,9 +125,12 @@ class Learner:
             root = state.history.root
             return arms @ (state.theta_mle + root @ (tilt @ root)), state.converged
         if state.warm is None or isinstance(state.history, Rows):
-            last_step = self.last_step(tilt.dtype)
-            found = newton(self.family, state.history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
-            return arms @ found.theta, found.converged
+            history, last_step = state.history, self.last_step(tilt.dtype)
+            found = newton(self.family, history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
+            moved = largest(history.counts > 0, history.features @ (found.theta - state.theta_mle))
+            perturbation = jnp.where(state.converged, moved, 0)
+            bound = certificate.allowed(self.family, history.counts, history.sums, 2 * last_step**2, perturbation)
+            return arms @ found.theta, found.score_error <= bound
         tolerance = self.score_error(tilt.dtype)
         given = state.theta_mle, tilt, state.ridge, tolerance, state.converged
         fitted = warm.descend(self.family, state.warm, state.history, *given)
