@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 # Programs compiled once serve all test processes.  Set before jax is imported, here and in the processes started later.
@@ -10,6 +11,8 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="explorax-tests-")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+    # Where tests look for our own lines, JAX 0.9 logs every program that it takes from there.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 import jax
@@ -44,3 +47,11 @@ def on_the_cpu():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_PLATFORMS", "cpu")
         yield
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where the tests run in the background of a script and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

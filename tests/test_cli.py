@@ -298,6 +298,7 @@ def test_help_teaches(capsys):
     assert capsys.readouterr().out == f"explorax {explorax.__version__}\n"
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_stopped_while_it_imports(name, code):
     """A signal in the middle of importing JAX, where an exception may get lost."""
@@ -316,6 +317,7 @@ def test_stopped_while_it_imports(name, code):
     assert (done.returncode, done.stdout) == (code, "")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_while_it_works(number, code, capsys, monkeypatch):
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]

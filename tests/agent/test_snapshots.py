@@ -96,6 +96,7 @@ def test_a_loaded_agent_goes_on_exactly(name, tmp_path):
             np.testing.assert_array_equal(again[member], first[member])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # of the encoder in them
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.npz")), ids=lambda path: path.stem)
 def test_snapshots_of_earlier_versions_load(path):
     """They make the decisions that were made when they were written; `write_kept` wrote them."""

@@ -254,6 +254,7 @@ def is_worker(pid):
     return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("way", ["parent killed", "worker killed", "Ctrl-C", "SIGTERM"])
 def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
     """Workers in the middle of a task end with their parent, and the parent with its workers."""
