@@ -240,12 +240,13 @@ class Agent:
                     if len(ids) > self._room:
                         learning.check_room_for(self.policy, self.state, len(ids))
                     packed = learning.learn(self.policy.update, now.packing, now.packed, pulled, rewards)
-                with self._lock:
-                    self._now, self._room = now._replace(packed=packed), self._room - len(ids)
-                    self._pending.remove(ids)
-            finally:
+            except BaseException:
                 with self._lock:
                     self._pending.release()
+                raise
+            with self._lock:
+                self._now, self._room = now._replace(packed=packed), self._room - len(ids)
+                self._pending.remove(ids)
 
     # Arms that come and go
 

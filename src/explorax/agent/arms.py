@@ -165,7 +165,7 @@ class Arms(NamedTuple):
     def offered(self, among: Iterable[Hashable] | None) -> np.ndarray | None:
         """Which rows may be pulled now; None if all."""
         mask = self.mask(among)
-        return None if mask.all() else mask
+        return None if np.count_nonzero(mask) == len(mask) else mask
 
     def mask(self, among: Iterable[Hashable] | None) -> np.ndarray:
         """Which rows may be pulled now."""

@@ -41,17 +41,19 @@ class Rule:
         """The rule of a policy whose propensities are estimated by that many draws, if not by a formula."""
         return unique(policy.act, policy.probabilities, policy.redraw, draws, floor)
 
-    def decide(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> tuple[Array, Array]:
-        """[arm, forced, converged, C], and the policy's P(arm) by its formula; without one, whether it chose the arm.
+    def decide(
+        self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None
+    ) -> tuple[Array, Array | None]:
+        """[arm, forced, converged, C], and the policy's P(arm) if there is a formula for it.
 
-        `keys` holds one for decisions, one for their repetitions, and one for the floor.
+        C counts how often the policy chose the arm, in the decision and its repetitions.  `keys` holds one for
+        decisions, one for their repetitions, and one for the floor.
         """
         action = self.act(key_at(keys[0], t), state, arms, t, offered)
-        arm, count, probability = action.arm, jnp.ones((), int), jnp.ones((), arms.dtype)
+        arm, count, probability = action.arm, jnp.ones((), int), None
         if self.floor:
             arm = self.floored(keys[2], action.arm, arms, t, offered)
             count = jnp.asarray(arm == action.arm, int)
-            probability = count.astype(arms.dtype)
         if self.probabilities is not None:
             probability = self.probabilities(state, arms, t, offered)[arm]
         elif self.draws:
@@ -115,13 +117,12 @@ def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
     return jax.jit(function, compiler_options=OPTIONS if jax.default_backend() == "cpu" else None)
 
 
-def decide(
-    rule: Rule, packing: Packing, keys: Array, packed: Packed, menu: Menu, t: int
-) -> tuple[list[int], np.ndarray]:
-    """`Rule.decide` for decision t with these arms."""
+def decide(rule: Rule, packing: Packing, keys: Array, packed: Packed, menu: Menu, t: int) -> tuple[list[int], Any]:
+    """`Rule.decide` for decision t with these arms; where there is no formula, C stands for what it would tell."""
     program = decision(rule, packing, menu.arms.shape, menu.offered is None)
     whole, exact = program(keys, packed, menu.arms, t, menu.offered)
-    return np.asarray(whole).tolist(), exact
+    numbers = np.asarray(whole).tolist()
+    return numbers, numbers[-1] if exact is None else exact
 
 
 def decide_many(
@@ -136,8 +137,10 @@ def decide_many(
         which = offered[piece] if offered is not None and each_offered else offered
         program = decisions(rule, packing, some.shape, None if which is None else which.shape, room)
         found.append(program(keys, packed, some, np.arange(first + start, first + start + room), which))
-    whole, exact = (np.concatenate([np.asarray(each) for each in column]) for column in zip(*found, strict=True))
-    return whole[: menus.number], exact[: menus.number]
+    numbers = np.concatenate([np.asarray(whole) for whole, _ in found])[: menus.number]
+    if rule.probabilities is None:
+        return numbers, numbers[:, -1]
+    return numbers, np.concatenate([np.asarray(exact) for _, exact in found])[: menus.number]
 
 
 def pieces(number: int, least: int = LEAST_BATCH) -> Iterator[tuple[int, int, Any]]:
@@ -168,8 +171,8 @@ def decisions(
         axes = (None, None, 0 if arms_differ else None, 0, 0 if offers_differ else None)
         return compiled(on_packed(rule.decide, packing), in_axes=axes)
 
-    def in_turn(keys: Array, state: State, arms: Array, times: Array, offered: Array | None) -> tuple[Array, Array]:
-        def one(own: Any) -> tuple[Array, Array]:
+    def in_turn(keys: Array, state: State, arms: Array, times: Array, offered: Array | None) -> Any:
+        def one(own: Any) -> Any:
             t, its_arms, its_offered = own
             return rule.decide(
                 keys, state, its_arms if arms_differ else arms, t, its_offered if offers_differ else offered

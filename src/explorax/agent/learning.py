@@ -5,7 +5,6 @@ A batch is taken in pieces of a few fixed sizes, so that a handful of programs s
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -15,7 +14,7 @@ from jax import lax
 from explorax.agent.deciding import compiled
 from explorax.agent.packing import Packed, Packing
 from explorax.agent.pending import Pulled
-from explorax.checks import all_finite, check_reward_size
+from explorax.checks import check_reward_size
 from explorax.errors import HistoryFull, InvalidShape, NotFinite
 from explorax.glm import families
 from explorax.glm.history import Rows, check_room
@@ -39,25 +38,13 @@ def learn(
             start += size
     for i in range(start, len(rewards)):
         packed = one_update(update, packing)(packed, pulled.indices[i], pulled.features[i], rewards[i])
-    places = looked_at(packing)
-    if not all_finite([packed[i] for i in places]) and all_finite([before[i] for i in places]):
+    if not packing.is_finite(packed) and packing.is_finite(before):
         raise NotFinite(
             f"reward must leave a finite state, got {rewards[:3].tolist()} for arms with features up to "
             f"{np.max(np.abs(pulled.features)):g}: the state stays as it was and the decisions still wait for their "
             "rewards. Scale features and rewards to sizes of about 1."
         )
     return packed
-
-
-@lru_cache(maxsize=256)
-def looked_at(packing: Packing) -> tuple[int, ...]:
-    """Which packed arrays an update may leave NaN or infinity in: not large ones, unless they are square matrices.
-
-    Arms and rows were checked when they came, and a network's weights are not NaN alone.
-    """
-    groups = packing.groups().items()
-    shapes = [() if not group.startswith("large") else packing.shapes[members[0]] for group, members in groups]
-    return tuple(i for i, shape in enumerate(shapes) if not shape or (len(shape) == 2 and shape[0] == shape[1]))
 
 
 @kept

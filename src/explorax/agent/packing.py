@@ -29,23 +29,34 @@ class Packing:
     dtypes: tuple[str, ...]
 
     def groups(self) -> dict[str, list[int]]:
-        """Which leaves go into one vector, by its dtype; a large leaf is a group of its own."""
+        """Which leaves go into one vector, by its dtype, whole numbers first; a large leaf is a group of its own."""
         whole = str(jnp.zeros((), int).dtype)
-        groups: dict[str, list[int]] = {}
+        groups: dict[str, list[int]] = {whole: []}
         for i, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True)):
             vector = whole if dtype == "bool" else dtype
             groups.setdefault(f"large {i}" if np.prod(shape) > LARGE else vector, []).append(i)
         return groups
 
     def pack(self, state: State) -> Packed:
-        """The state as few arrays."""
+        """The state as few arrays; the last of its whole numbers says whether it is finite."""
         leaves = jax.tree.leaves(state)
-        return tuple(
+        groups = self.groups()
+        (whole, counted), *others = groups.items()
+        packed = [
             leaves[members[0]]
             if group.startswith("large")
             else jnp.concatenate([leaves[i].reshape(-1).astype(group) for i in members])
-            for group, members in self.groups().items()
-        )
+            for group, members in others
+        ]
+        looked_at = [each for (group, _), each in zip(others, packed, strict=True) if may_break(group, each)]
+        finite = jnp.all(jnp.stack([jnp.asarray(True), *(jnp.all(jnp.isfinite(each)) for each in looked_at)]))
+        numbers = [*(leaves[i] for i in counted), finite]
+        return jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers]), *packed
+
+    @staticmethod
+    def is_finite(packed: Packed) -> bool:
+        """Whether a packed state has no NaN or infinity in it."""
+        return bool(np.asarray(packed[0])[-1])
 
     def unpack(self, packed: Packed) -> State:
         """The state again."""
@@ -69,3 +80,12 @@ def packing_of(state: State) -> Packing:
 
 
 unique = lru_cache(maxsize=1024)(Packing)  # so that a program is found by what a packing is, not by what it says
+
+
+def may_break(group: str, array: Array) -> bool:
+    """Whether an update may leave NaN in these numbers: not in large arrays, unless they are square matrices.
+
+    Arms and rows were checked when they came, and a network's weights are not NaN alone.
+    """
+    square = array.ndim == 2 and array.shape[0] == array.shape[1]
+    return jnp.issubdtype(array.dtype, jnp.floating) and (square or not group.startswith("large"))
