@@ -20,7 +20,7 @@ import numpy as np
 import explorax
 from explorax import Agent, devices, environments, make
 
-FEATURES, ARMS, WINDOW = 10, 20, 500
+FEATURES, ARMS, WINDOW, BUFFER = 10, 20, 500, 256
 
 
 def memories(rounds: int, exact: int) -> dict[str, dict[str, Any]]:
@@ -30,6 +30,7 @@ def memories(rounds: int, exact: int) -> dict[str, dict[str, Any]]:
         f"window {WINDOW}": {"window": WINDOW},
         "refitted": {"memory": "refitted", "capacity": rounds},
         "constant": {"memory": "constant"},
+        f"constant, buffer {BUFFER}": {"memory": "constant", "buffer": BUFFER},
     }
     return kinds
 

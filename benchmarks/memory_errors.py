@@ -1,6 +1,7 @@
 """How far each kind of memory is from the exact fit where arms change, against d, n and how steep the rewards are.
 
     python benchmarks/memory_errors.py [--features 5 10 50] [--rewards 1000 4000] [--steepness 1 3 6] [--instances 10]
+                                       [--memories constant refitted …]
 
 Rows come from [−1, 1]^d, rewards are logistic with scores of that standard deviation (1: ordinary, 3 and 6: steep, most
 rewards are nearly certain).  A GLM policy learns them one by one, and is compared with an exact fit to all of them:
@@ -74,12 +75,14 @@ def errors(update: Any, kept: int, state: Any, rows: jax.Array, rewards: jax.Arr
 
 
 def table(
-    features: list[int], rewards: list[int], steepness: list[float | str], instances: int
+    features: list[int], rewards: list[int], steepness: list[float | str], instances: int, memories: list[str] | None
 ) -> Iterator[tuple[int, int, float | str, str, np.ndarray]]:
     """(d, n, steepness, memory, errors) of each."""
     for size, count, steep in itertools.product(features, rewards, steepness):
         given = problems(size, count, steep, 1 if steep == TURNS else instances)
         for name, kind in settings(count).items():
+            if memories is not None and name not in memories:
+                continue
             policy = make("glm_tsl", explore="none", **kind)
             off = errors(policy.update, kind.get("window", count), policy.init(size), *given)
             yield size, count, steep, name, np.asarray(off)
@@ -92,10 +95,11 @@ def main() -> None:
     parser.add_argument("--rewards", type=int, nargs="+", default=[1000, 4000])
     parser.add_argument("--steepness", type=float, nargs="+", default=[1.0, 3.0, 6.0])
     parser.add_argument("--instances", type=int, default=10)
+    parser.add_argument("--memories", nargs="+", choices=list(settings(1)), metavar="MEMORY", help="all unless given")
     options = parser.parse_args()
     print("| d | n | steepness | memory | error, median | worst | variance |\n|---|---|---|---|---|---|---|")
     for size, count, steep, name, off in table(
-        options.features, options.rewards, [*options.steepness, TURNS], options.instances
+        options.features, options.rewards, [*options.steepness, TURNS], options.instances, options.memories
     ):
         middle, worst = np.median(off[:, 0]), off[:, 0].max()
         shown = steep if isinstance(steep, str) else f"{steep:g}"

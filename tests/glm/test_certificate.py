@@ -80,8 +80,7 @@ def test_scores_are_right_wherever_a_round_of_a_bandit_says_so():
 
 
 @pytest.mark.parametrize("kind", ["kept curvature", "rows"])
-@pytest.mark.parametrize("noise", [0.5, 5.0, 50.0, 500.0])
-def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(noise, kind):
+def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(kind):
     # GLM-FPL with its informal scale of 0.5 up to ten times what its theory asks for at d = 20, in float32.
     rng, arms, features = np.random.default_rng(2), 50, 20
     x = rng.normal(size=(arms, features))
@@ -91,9 +90,9 @@ def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(noise, ki
     estimate = fit("bernoulli", history, ridge=RIDGE)
     assert estimate.converged
     state = state_of(history, estimate.theta, kept=kind == "kept curvature")
-    tilts = noise * jax.vmap(lambda key: draw_tilt(key, weighted_gram(x, counts), 0.0))(
-        jax.random.split(jax.random.key(0), 200)
-    )
+    scales = jnp.repeat(jnp.asarray([0.5, 5.0, 50.0, 500.0], jnp.float32), 20)
+    keys = jax.random.split(jax.random.key(0), len(scales))
+    tilts = scales[:, None] * jax.vmap(lambda key: draw_tilt(key, weighted_gram(x, counts), 0.0))(keys)
     learner = Learner(families.bernoulli, None, None)
     scores, said = jax.jit(jax.vmap(lambda tilt: learner.tilted(state, x, tilt)))(tilts)
     assert np.all(said)
@@ -104,6 +103,7 @@ def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(noise, ki
     wanted = np.asarray(exact.theta) @ np.asarray(exactly.features).T
     moved = np.abs(wanted - np.asarray(exactly.features) @ np.asarray(estimate.theta, float)).max(axis=1)
     errors = np.abs(np.asarray(scores, float) - wanted).max(axis=1)
+    assert np.max(moved) > 1000
     assert np.all(errors <= PROMISED * np.maximum(1, moved))
 
 
