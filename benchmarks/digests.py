@@ -133,8 +133,7 @@ def elsewhere(revision: str, arguments: list[str]) -> dict[str, str]:
     at = arguments.index("--against")
     arguments = [*arguments[:at], *arguments[at + 2 :], "--json"]
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        extract(revision, folder)
         own = Path(folder) / "benchmarks" / Path(__file__).name
         program = own if own.exists() else Path(__file__)
         environment = os.environ | {"PYTHONPATH": str(Path(folder) / "src")}
@@ -142,6 +141,12 @@ def elsewhere(revision: str, arguments: list[str]) -> dict[str, str]:
         run = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, str] = json.loads(run.stdout)
     return found
+
+
+def extract(revision: str, folder: str) -> None:
+    """Write the files of a revision into a folder."""
+    archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
 
 
 def compared(here: dict[str, str], there: dict[str, str]) -> int:

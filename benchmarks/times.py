@@ -19,9 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from digests import ROOT, extract
 
-ROOT = Path(__file__).parents[1]
 ROUNDS, DECISIONS, ARMS, FEATURES, SEED = 1000, 1000, 100, 10, 7
+SERVE = [sys.executable, __file__, "serve"]
 PLAYED = ("glm_tsl", "glm_fpl", "ucb_glm", "glm_ucb")
 CASES = (
     *(f"round/{name}" for name in PLAYED),
@@ -40,8 +41,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", options.against], cwd=ROOT, check=True, stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+        extract(options.against, folder)
         here, there = worker(ROOT), worker(Path(folder))
         print(f"{'case':<30} {'here':>8} {'there':>8}  ratio: median, least, largest")
         for case in options.cases:
@@ -53,8 +53,7 @@ def main() -> None:
 def worker(root: Path) -> subprocess.Popen[str]:
     """Start a process that times cases of the revision in that folder."""
     environment = os.environ | {"PYTHONPATH": str(root / "src"), "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", f"import runpy; runpy.run_path({__file__!r})['serve']()"]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(SERVE, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def report(case: str, here: subprocess.Popen[str], there: subprocess.Popen[str], repeats: int) -> None:
@@ -127,4 +126,4 @@ def prepared_decisions(kind: str) -> Callable[[], int]:
 
 
 if __name__ == "__main__":
-    main()
+    serve() if sys.argv[1:] == SERVE[-1:] else main()

@@ -40,8 +40,7 @@ class Packing:
     def pack(self, state: State) -> Packed:
         """The state as few arrays; the last of its whole numbers says whether it is finite."""
         leaves = jax.tree.leaves(state)
-        groups = self.groups()
-        (whole, counted), *others = groups.items()
+        (whole, counted), *others = self.groups().items()
         packed = [
             leaves[members[0]]
             if group.startswith("large")
