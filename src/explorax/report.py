@@ -40,6 +40,7 @@ ul { margin: 0.3rem 0 0.5rem; padding-left: 1.2rem; font-size: 0.9rem; overflow-
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; min-width: 100%; }
 th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
+thead th { white-space: normal; vertical-align: bottom; }
 tr.panel th { background: var(--card); text-align: left; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1rem; font-size: 0.9rem; }
 dt { color: var(--soft); }
@@ -159,10 +160,10 @@ def _table(summaries: Sequence[Summary], measure: str) -> list[str]:
     head = (
         "curve",
         measure,
-        "± s.e.",
+        "±&nbsp;s.e.",
         "median",
-        "10 %",
-        "90 %",
+        "10&nbsp;%",
+        "90&nbsp;%",
         "largest",
         "instances",
         "unconverged fits",
