@@ -75,7 +75,11 @@ def errors(update: Any, kept: int, state: Any, rows: jax.Array, rewards: jax.Arr
 
 
 def table(
-    features: list[int], rewards: list[int], steepness: list[float | str], instances: int, memories: list[str] | None
+    features: list[int],
+    rewards: list[int],
+    steepness: list[float | str],
+    instances: int,
+    memories: list[str] | None = None,
 ) -> Iterator[tuple[int, int, float | str, str, np.ndarray]]:
     """(d, n, steepness, memory, errors) of each."""
     for size, count, steep in itertools.product(features, rewards, steepness):
