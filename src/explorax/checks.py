@@ -133,14 +133,24 @@ def check_reward_size(rewards: Any, dtype: Any) -> None:
         )
 
 
-MOST_CHECKED = 16_384  # entries; larger arrays are rows that were checked when they came, or weights among smaller ones
+def computed(state: Any) -> list[Any]:
+    """Return the arrays of a state that updates compute, which may therefore become NaN or infinite.
+
+    Arms, rows and rewards are checked when they come.  A record that holds them says itself what else it holds, by a
+    method `computed`; of all other records every array counts.
+    """
+    parts = jax.tree.leaves(state, is_leaf=lambda part: hasattr(part, "computed"))
+    return [
+        leaf for part in parts for leaf in (jax.tree.leaves(part.computed()) if hasattr(part, "computed") else [part])
+    ]
 
 
 def all_finite(state: Any) -> bool:
-    """Whether no float array of a state has NaN or infinity in it; arrays beyond `MOST_CHECKED` entries pass."""
-    leaves = [leaf for leaf in jax.tree.leaves(state) if leaf.dtype.kind == "f" and leaf.size <= MOST_CHECKED]
+    """Return whether no float array that updates compute has NaN or infinity in it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        for leaf in leaves:
+        for leaf in computed(state):
+            if leaf.dtype.kind != "f":
+                continue
             flat = np.asarray(leaf).reshape(-1)
             # A sum of squares is the quickest look; it may overflow where nothing is wrong.
             if not math.isfinite(flat.dot(flat)) and not np.isfinite(flat).all():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from explorax.agent.packing import LARGE, packing_of
+from explorax.checks import all_finite
+from explorax.glm.history import Grouped, Rows
 
 SIDE = int(LARGE**0.5) + 1  # of a square matrix that is large
 STATE = {
@@ -29,8 +31,17 @@ def test_what_is_packed_comes_out_again(state):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ["vector", "single", "square"])
-def test_one_number_that_is_none_shows(name, bad):
+@pytest.mark.parametrize("name", ["vector", "single", "square", "rows"])
+def test_nan_and_infinity_show(name, bad):
     packing = packing_of(STATE)
     broken = STATE | {name: STATE[name].at[(-1,) * STATE[name].ndim].set(bad)}
     assert not packing.is_finite(jax.jit(packing.pack)(broken))
+    assert not all_finite(broken)
+
+
+@pytest.mark.parametrize("given", [Rows.of(LARGE, 2, jnp.float32, forgets=True), Grouped.of(jnp.ones((LARGE, 2)))])
+def test_what_was_checked_when_it_came_is_not_looked_at_again(given):
+    state = {"history": given._replace(features=given.features.at[-1, -1].set(np.nan)), "theta": jnp.ones(2)}
+    packing = packing_of(state)
+    assert packing.is_finite(jax.jit(packing.pack)(state))
+    assert all_finite(state)

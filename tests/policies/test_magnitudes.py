@@ -102,6 +102,20 @@ def test_an_update_that_would_not_be_finite_changes_nothing():
     assert agent.pending == []
 
 
+@pytest.mark.parametrize("name", ["deep_fpl", "deep_ensemble", "neural_ucb"])
+def test_a_network_that_would_not_be_finite_changes_nothing(name):
+    """In float32 the squares of these gradients overflow, in arrays of any size."""
+    policy = explorax.make(name, family="gaussian", hidden=(200,))
+    agent = Agent(policy, features=D, draws=0, dtype="float32")
+    before = jax.tree.map(np.array, agent.state)
+    decision = agent.choose(1e12 * GOOD)
+    with pytest.raises(errors.NotFinite, match="the state stays as it was and the decisions still wait"):
+        agent.learn(decision.id, 1e12)
+    jax.tree.map(np.testing.assert_array_equal, agent.state, before)
+    with pytest.raises(errors.NotFinite, match="which stays as it was"):
+        policy.update(policy.init(np.float32(1e12 * GOOD)), 0, np.float32(1e12 * GOOD[0]), 1e12)
+
+
 def test_a_plain_update_that_would_not_be_finite_raises():
     policy = explorax.make("deep_fpl", learning_rate=1e300)
     state = policy.init(D)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from explorax.checks import computed
 from explorax.policies.base import State
 
 LARGE = 1024  # elements of an array that is not worth copying
@@ -47,9 +48,14 @@ class Packing:
             else jnp.concatenate([leaves[i].reshape(-1).astype(group) for i in members])
             for group, members in others
         ]
-        looked_at = [each for (group, _), each in zip(others, packed, strict=True) if may_break(group, each)]
-        finite = jnp.all(jnp.stack([jnp.asarray(True), *(jnp.all(jnp.isfinite(each)) for each in looked_at)]))
-        numbers = [*(leaves[i] for i in counted), finite]
+        looked_at = {id(leaf) for leaf in computed(state)}
+        finite = [
+            jnp.all(jnp.isfinite(vector))
+            for (group, members), vector in zip(others, packed, strict=True)
+            if jnp.issubdtype(vector.dtype, jnp.inexact)
+            and (not group.startswith("large") or id(leaves[members[0]]) in looked_at)
+        ]
+        numbers = [*(leaves[i] for i in counted), jnp.all(jnp.asarray(finite, bool))]
         return jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers]), *packed
 
     @staticmethod
@@ -79,12 +85,3 @@ def packing_of(state: State) -> Packing:
 
 
 unique = lru_cache(maxsize=1024)(Packing)  # so that a program is found by what a packing is, not by what it says
-
-
-def may_break(group: str, array: Array) -> bool:
-    """Whether an update may leave NaN in these numbers: not in large arrays, unless they are square matrices.
-
-    Arms and rows were checked when they came, and a network's weights are not NaN alone.
-    """
-    square = array.ndim == 2 and array.shape[0] == array.shape[1]
-    return jnp.issubdtype(array.dtype, jnp.floating) and (square or not group.startswith("large"))

@@ -39,8 +39,8 @@ def allowed(family: Family, counts: Array, sums: Array, tolerance: float, pertur
     is that share of the largest mean reward of an arm, if that is above 1.
 
     An estimate that is perturbed on purpose is a draw, and its scores have the unit of what the noise does to them.
-    With the theory's scales that is in the hundreds, where float32 has not three decimals.  So for a draw it is that
-    share of `perturbation`, the largest change of a score from the estimate to the draw, if that is above 1.
+    With the theory's scales that is in the hundreds, where float32 has fewer than three decimals.  So for a draw it is
+    that share of `perturbation`, the largest change of a score from the estimate to the draw, if that is above 1.
     """
     unit = jnp.maximum(1, jnp.asarray(perturbation, sums.dtype))
     if family.self_concordance == 0:

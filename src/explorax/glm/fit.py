@@ -221,9 +221,17 @@ def newton(
         (start, jnp.zeros((), int), jnp.asarray(False), unknown, unknown),
     )
     off = left + rounding_error(family, problem, theta, imprecise)
-    converged = off <= certificate.allowed(family, problem.counts, problem.sums, 2 * tolerance**2)
+    converged = off <= allowed_error(family, problem, tolerance)
     error, exists = gradient_error(family, problem, theta), existence(family, problem, theta)
     return Fit(theta, converged, steps, error, exists, off)
+
+
+def allowed_error(family: Family, rows: WeightedRows, tolerance: float, perturbation: float | Array = 0.0) -> Array:
+    """Return the `score_error` up to which a fit with this tolerance has converged.
+
+    `perturbation` is what the tilt of a draw does to scores (`certificate.allowed`).
+    """
+    return certificate.allowed(family, rows.counts, rows.sums, 2 * tolerance**2, perturbation)
 
 
 def rounding_error(family: Family, problem: Problem, theta: Array, others: float | Array = 0.0) -> Array:

@@ -63,6 +63,10 @@ class Grouped(NamedTuple):
             counts, sums = discounted(counts, sums, discount)
         return self._replace(counts=counts.at[arm].add(1), sums=sums.at[arm].add(reward))
 
+    def computed(self) -> tuple[Array, ...]:
+        """Return nothing: all of it was checked when it came (`checks.computed`)."""
+        return ()
+
     def gram(self) -> Array:
         """G = Σ N_x x xᵀ."""
         return weighted_gram(self.features, self.counts)
@@ -84,6 +88,10 @@ class Recent(NamedTuple):
     def position(self) -> Array:
         """Where the next reward goes, in place of the oldest one."""
         return self.seen % self.arms.shape[-1]
+
+    def computed(self) -> tuple[Array, ...]:
+        """Return nothing: all of it was checked when it came (`checks.computed`)."""
+        return ()
 
     def oldest(self) -> tuple[Array, Array]:
         """The arm whose reward leaves when the next one comes, and whether there is one to leave."""
@@ -154,6 +162,10 @@ class Rows(NamedTuple):
             sums=sums.at[position].set(reward, mode="drop"),
             seen=self.seen + jnp.asarray(really, self.seen.dtype),
         )
+
+    def computed(self) -> tuple[Array, ...]:
+        """Return nothing: all of it was checked when it came (`checks.computed`)."""
+        return ()
 
     def holding(self, rows: "Rows") -> "Rows":
         """These rows, which must not be more than there is room for, in place of what is kept."""

@@ -69,6 +69,10 @@ class Warm(NamedTuple):
     age: Array  # () rewards since then
     faded: Array | None = None  # () f: how far W is off by what was forgotten since then; None where nothing ever is
 
+    def computed(self) -> tuple[Array | None, ...]:
+        """Return all but the arms, which were checked when they came (`checks.computed`)."""
+        return self[1:]
+
 
 def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
     """Nothing seen yet: θ = 0 and H = λI."""

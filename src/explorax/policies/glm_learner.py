@@ -16,11 +16,12 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.batching import where_needed
 from explorax.checks import can_be_squared, is_known
 from explorax.errors import InvalidArgument
-from explorax.glm import certificate, families, online, warm
+from explorax.glm import families, online, warm
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, default_tolerance, hessian, newton, posed
+from explorax.glm.fit import MAX_STEPS, allowed_error, default_tolerance, hessian, newton, posed
 from explorax.glm.history import Grouped, Recent, Rows, check_room
 from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.online import GRAM_RIDGE, Online
@@ -127,10 +128,15 @@ class Learner:
         if state.warm is None or isinstance(state.history, Rows):
             history, last_step = state.history, self.last_step(tilt.dtype)
             found = newton(self.family, history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
-            moved = largest(history.counts > 0, history.features @ (found.theta - state.theta_mle))
-            perturbation = jnp.where(state.converged, moved, 0)
-            bound = certificate.allowed(self.family, history.counts, history.sums, 2 * last_step**2, perturbation)
-            return arms @ found.theta, found.score_error <= bound
+
+            def is_right(history: Grouped | Rows, move: Array, score_error: Array) -> Array:
+                moved = largest(history.counts > 0, history.features @ move)
+                return score_error <= allowed_error(self.family, history, last_step, moved)
+
+            # A draw around an estimate that is right itself may err by a share of its noise.
+            looked_at = history, found.theta - state.theta_mle, found.score_error
+            converged = where_needed(~found.converged & state.converged, is_right, looked_at, found.converged)
+            return arms @ found.theta, converged
         tolerance = self.score_error(tilt.dtype)
         given = state.theta_mle, tilt, state.ridge, tolerance, state.converged
         fitted = warm.descend(self.family, state.warm, state.history, *given)
