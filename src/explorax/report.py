@@ -37,8 +37,8 @@ figure img { width: 100%; height: auto; background: #ffffff; border: 1px solid v
 summary { cursor: pointer; color: var(--soft); font-size: 0.9rem; }
 ul { margin: 0.3rem 0 0.5rem; padding-left: 1.2rem; font-size: 0.9rem; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; min-width: 100%; }
-th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; min-width: 100%; }
+th, td { padding: 0.25rem 0.4rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
 thead th { white-space: normal; vertical-align: bottom; }
 tr.panel th { background: var(--card); text-align: left; }
