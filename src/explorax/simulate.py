@@ -33,8 +33,7 @@ from jax import Array, lax
 from explorax.checks import MOST_CHECKPOINTS, MOST_FIRST, MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments.base import Environment, Offer
 from explorax.errors import HistoryFull, InvalidArgument, UnknownName
-from explorax.glm.history import Rows
-from explorax.glm.online import Online
+from explorax.glm.history import limited_rows
 from explorax.policies.base import Policy, State
 from explorax.programs import bounded_jit
 from explorax.record import Records, concatenate
@@ -367,10 +366,9 @@ def check_schedule(
 
 def check_capacity(state: State, rounds: int) -> None:
     """Raise if the policy's memory is too short for the run and may not forget."""
-    history = getattr(state, "history", None)
-    history = history.rows if isinstance(history, Online) else history
-    if isinstance(history, Rows) and history.capacity < rounds and not np.any(history.forgets):
-        raise HistoryFull(
-            f"{rounds} rounds where the policy keeps {history.capacity} rewards: make it with capacity={rounds}, "
-            "or when_full='forget' to keep the newest"
-        )
+    for rows in limited_rows(state):
+        if rows.capacity < rounds:
+            raise HistoryFull(
+                f"{rounds} rounds where the policy keeps {rows.capacity} rewards: make it with capacity={rounds}, "
+                "or when_full='forget' to keep the newest"
+            )

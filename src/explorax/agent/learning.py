@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 from jax import lax
 
@@ -17,7 +16,7 @@ from explorax.agent.pending import Pulled
 from explorax.checks import check_reward_size
 from explorax.errors import HistoryFull, InvalidShape, NotFinite
 from explorax.glm import families
-from explorax.glm.history import Rows, check_room
+from explorax.glm.history import check_room, limited_rows
 from explorax.policies.base import Policy, State
 from explorax.programs import kept
 
@@ -86,12 +85,12 @@ def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
 
 def room(state: State) -> float:
     """How many more rewards a state can take in; infinite where it forgets, or remembers without rows."""
-    return min((rows.capacity - int(rows.seen) for rows in limited(state)), default=math.inf)
+    return min((rows.capacity - int(rows.seen) for rows in limited_rows(state)), default=math.inf)
 
 
 def check_room_for(policy: Policy, state: State, count: int) -> None:
     """Raise if so many rewards find no room."""
-    for rows in limited(state):
+    for rows in limited_rows(state):
         try:
             check_room(rows, count)
         except HistoryFull as error:
@@ -102,9 +101,3 @@ def check_room_for(policy: Policy, state: State, count: int) -> None:
                 f"{error}. An agent that is full goes on with more room after agent.save(path) and "
                 f"Agent.load(path, make({name!r}{listed}))"
             ) from None
-
-
-def limited(state: State) -> list[Rows]:
-    """The histories in a state that may get full."""
-    parts = jax.tree.leaves(state, is_leaf=lambda part: isinstance(part, Rows))
-    return [part for part in parts if isinstance(part, Rows) and not part.forgets]

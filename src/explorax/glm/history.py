@@ -1,4 +1,4 @@
-"""What a policy remembers of past rounds, in arrays of fixed shape.
+"""Records of past rounds, in arrays of fixed shape.
 
     Grouped   fixed arms: a count N_x and a reward sum Y_x for each arm.  Exact, and its size does not grow with time.
     Rows      changing arms: the last rewards one by one, up to a declared capacity.  Exact within the capacity.
@@ -9,11 +9,7 @@ A GLM needs N_x and Y_x and nothing else, because its loss over t rounds depends
     Σ_l b(X_lᵀθ) − Y_l X_lᵀθ = Σ_x N_x b(xᵀθ) − Y_x xᵀθ.
 
 `Rows` is the same thing with one row for each reward, so both look alike to the fit: weighted rows
-(`features`, `counts`, `sums`).  Policies touch a history only through
-
-    history.record(arm, x, reward) -> history        fit(family, history, …)        history.gram() = Σ X_l X_lᵀ
-
-so another kind of memory, such as a constant-size summary of a GLM, needs these three and no change of any policy.
+(`features`, `counts`, `sums`).  A memory (`glm.memory`) is such a history together with the estimate that it gives.
 
 **Forgetting**, for parameters that change over time, in one of two ways.
 
@@ -30,9 +26,11 @@ References: Russac, Vernade & Cappé, Weighted Linear Bandits for Non-Stationary
 Cheung, Simchi-Levi & Zhu, Learning to Optimize under Non-Stationarity, AISTATS 2019 (window).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -70,6 +68,10 @@ class Grouped(NamedTuple):
     def gram(self) -> Array:
         """G = Σ N_x x xᵀ."""
         return weighted_gram(self.features, self.counts)
+
+    def numbers(self) -> tuple[Array, Array]:
+        """Return the first and the last number of each arm's rewards, in a count of its own from 0 on."""
+        return jnp.zeros_like(self.counts), self.counts
 
 
 class Recent(NamedTuple):
@@ -202,9 +204,23 @@ class Rows(NamedTuple):
             seen=jnp.full_like(rows.seen, taken),
         )
 
+    def resized_like(self, empty: "Rows") -> "Rows":
+        """Return these rows in the room of empty ones; where some were forgotten, the room must stay as it was."""
+        if self.capacity != empty.capacity and int(self.seen) > self.capacity:
+            raise InvalidArgument(
+                f"capacity must stay {self.capacity} once rewards have been forgotten, got {empty.capacity}. "
+                "Go on with the old capacity, or start anew."
+            )
+        return empty.adopting(self)
+
     def gram(self) -> Array:
         """G = Σ x xᵀ over the rows kept."""
         return weighted_gram(self.features, self.counts)
+
+    def numbers(self) -> tuple[Array, Array]:
+        """Return the numbers of each row's reward before and after it, in a count over all rows from 0 on."""
+        places = jnp.arange(self.capacity, dtype=self.counts.dtype)
+        return places, places + 1
 
 
 class Moments(NamedTuple):
@@ -256,6 +272,12 @@ def check_room(rows: Rows, more: int = 1) -> None:
         raise HistoryFull(
             f"{taken} {rows.capacity} rows are taken: give a larger capacity, or when_full='forget' to keep the newest"
         )
+
+
+def limited_rows(state: Any) -> list[Rows]:
+    """Return the rows in a state of any policy that may get full."""
+    parts = jax.tree.leaves(state, is_leaf=lambda part: isinstance(part, Rows))
+    return [part for part in parts if isinstance(part, Rows) and not np.any(part.forgets)]
 
 
 def check_forgetting(discount: object, window: object) -> None:

@@ -10,33 +10,39 @@ reference here, and add one line to `registry.py`.  The contract tests and the d
 Reference: Sutton, Integrated Architectures for Learning, Planning, and Reacting, ICML 1990 (softmax action choice).
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.checks import check_positive
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner
 from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much Boltzmann exploration explores: in the state, so that all temperatures share one compiled program."""
+
+    temperature: float | Array
 
 
 def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
     """Build Boltzmann exploration; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="boltzmann", **settings)
     check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
-
-    # Numbers go into the state as the policy's strength, so that all temperatures share one compiled program.
-    return model.policy(perturbed_scores, lambda arms: temperature, law=softmax)
+    return GLMModel(**settings).policy(perturbed_scores, lambda arms: Numbers(temperature), law=softmax)
 
 
-def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """Scores whose largest is a draw from the softmax of x_iᵀθ̄ / T: Gumbel noise does that."""
+def perturbed_scores(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return scores whose largest is a draw from the softmax of x_iᵀθ̄ / T: Gumbel noise does that."""
     noise = jax.random.gumbel(key, arms.shape[:1], arms.dtype)
-    return learner.scores(state, arms) / state.strength + noise, state.converged
+    return state.memory.scores(arms) / state.numbers.temperature + noise, state.converged
 
 
-def softmax(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
-    """The probability of each arm.  Few policies have a formula for it; for others agents estimate it by draws."""
-    return jax.nn.softmax(jnp.where(offered, learner.scores(state, arms) / state.strength, -jnp.inf))
+def softmax(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, offered: Array) -> Array:
+    """Return the probability of each arm.  Few policies have a formula for it; agents estimate it for the others."""
+    return jax.nn.softmax(jnp.where(offered, state.memory.scores(arms) / state.numbers.temperature, -jnp.inf))

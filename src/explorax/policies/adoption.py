@@ -18,7 +18,6 @@ import jax
 import numpy as np
 
 from explorax.errors import InvalidArgument
-from explorax.glm.history import Rows
 from explorax.policies.base import Policy, State
 
 
@@ -41,29 +40,25 @@ def adopt(policy: Policy, state: State, fresh: State) -> State:
 
 
 def resized(state: State, fresh: State) -> State:
-    """A state of any policy, with room for another number of rows."""
-
-    def is_rows(part: Any) -> bool:
-        return isinstance(part, Rows)
-
-    structure: Any = jax.tree.structure(state, is_leaf=is_rows)
-    if structure != jax.tree.structure(fresh, is_leaf=is_rows):
+    """Return a state of any policy with room for another number of rows."""
+    structure: Any = jax.tree.structure(state, is_leaf=has_room)
+    if structure != jax.tree.structure(fresh, is_leaf=has_room):
         raise InvalidArgument(
             f"state must have the structure that this policy's states have, got {str(structure)[:200]}. "
             "Go on with the policy and the settings that made it, except for a larger capacity."
         )
-    return jax.tree.map(carried, state, fresh, is_leaf=is_rows)
+    return jax.tree.map(carried, state, fresh, is_leaf=has_room)
+
+
+def has_room(part: Any) -> bool:
+    """Return whether a part of a state has room for rows (`glm.history.Rows`)."""
+    return hasattr(part, "resized_like")
 
 
 def carried(old: Any, new: Any) -> Any:
-    """One part of a state: rows in their new room, and an array as it is."""
-    if isinstance(old, Rows):
-        if old.capacity != new.capacity and int(old.seen) > old.capacity:
-            raise InvalidArgument(
-                f"capacity must stay {old.capacity} once rewards have been forgotten, got {new.capacity}. "
-                "Go on with the old capacity, or start anew."
-            )
-        return new.adopting(old)
+    """Return one part of a state: rows in their new room, and an array as it is."""
+    if has_room(old):
+        return old.resized_like(new)
     if (np.shape(old), old.dtype) != (np.shape(new), new.dtype):
         raise InvalidArgument(
             f"state must have arrays like those of this policy's states, got shape {np.shape(old)} and {old.dtype} "

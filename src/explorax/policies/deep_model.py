@@ -138,8 +138,11 @@ class Trainer:
     def step(self, state: DeepState, key: Array) -> DeepState:
         """One training step on a mini-batch."""
         noise_key, choice_key = jax.random.split(key)
-        rows, rewards, weights = self.mini_batch(state.history, choice_key)
-        noisy = rewards + state.scale * jax.random.normal(noise_key, rewards.shape, rewards.dtype)
+        chosen = self.mini_batch(state.history, choice_key)
+        rows, rewards, weights = (
+            each[chosen] for each in (state.history.features, state.history.sums, state.history.counts)
+        )
+        noisy = rewards + state.scale * self.noise(noise_key, state, chosen)
 
         def mean_loss(params: Params) -> Array:
             return jnp.sum(weights * self.loss(self.network.apply(params, rows), noisy)) / jnp.sum(weights)
@@ -149,16 +152,18 @@ class Trainer:
         params = jax.tree.map(lambda old, move: (old + move).astype(old.dtype), state.params, moves)
         return state._replace(params=params, optimizer=optimizer)
 
-    def mini_batch(self, history: Rows, key: Array) -> tuple[Array, Array, Array]:
-        """Features, rewards and weights of the examples to learn from; weight 0 where there is none."""
+    def mini_batch(self, history: Rows, key: Array) -> Array | slice:
+        """Return the places of the examples to learn from; where there is none yet, its weight is 0."""
         if self.replay == "uniform":
             kept = jnp.minimum(history.seen, history.capacity)
-            chosen = jax.random.randint(key, (self.batch,), 0, kept)
-        elif history.capacity == self.batch:
-            return history.features, history.sums, history.counts
-        else:
-            chosen = (history.seen - 1 - jnp.arange(self.batch)) % history.capacity
-        return history.features[chosen], history.sums[chosen], history.counts[chosen]
+            return jax.random.randint(key, (self.batch,), 0, kept)
+        if history.capacity == self.batch:
+            return slice(None)
+        return (history.seen - 1 - jnp.arange(self.batch)) % history.capacity
+
+    def noise(self, key: Array, state: DeepState, chosen: Array | slice) -> Array:
+        """Draw a standard normal number for the reward of each chosen example, anew in every step."""
+        return jax.random.normal(key, state.history.sums[chosen].shape, state.history.sums.dtype)
 
     def check(self, rewards: ArrayLike) -> None:
         """Raise if a reward is impossible."""
@@ -169,27 +174,16 @@ class Trainer:
 class RoundTrainer(Trainer):
     """Training with noise that an example keeps for all of a round's steps."""
 
-    def step(self, state: DeepState, key: Array) -> DeepState:
-        """One training step on a mini-batch, with the noise that its examples have in this round."""
-        history, (_, choice) = state.history, jax.random.split(key)
-        numbered = history._replace(sums=jnp.arange(history.capacity))
-        rows, places, weights = super().mini_batch(numbered, choice)
+    def noise(self, key: Array, state: DeepState, chosen: Array | slice) -> Array:
+        """Draw a standard normal number for the reward of each chosen example, the same in all steps of a round."""
+        places = jnp.arange(state.history.capacity)[chosen]
         keys = jax.vmap(jax.random.fold_in, (None, 0))(self.noise_key(state), places)
-        noise = jax.vmap(lambda key: jax.random.normal(key, (), state.scale.dtype))(keys)
-        rewards = history.sums[places] + state.scale * noise
-        perturbed = state._replace(
-            history=Rows(rows, weights, rewards, history.seen, history.forgets), scale=jnp.zeros_like(state.scale)
-        )
-        return super().step(perturbed, key)._replace(history=history, scale=state.scale)
+        return jax.vmap(lambda key: jax.random.normal(key, (), state.scale.dtype))(keys)
 
     def noise_key(self, state: DeepState) -> Array:
-        """What the noise of a round is drawn from, example by example."""
+        """Return what the noise of a round is drawn from, example by example."""
         of_round = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.history.seen)
         return jax.random.fold_in(of_round, self.steps + 1)  # the steps have taken those of smaller numbers
-
-    def mini_batch(self, history: Rows, key: Array) -> tuple[Array, Array, Array]:
-        """All of what is given: the mini-batch is made by then."""
-        return history.features, history.sums, history.counts
 
 
 @dataclass(frozen=True, kw_only=True)

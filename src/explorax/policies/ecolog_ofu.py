@@ -17,18 +17,18 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax.checks import check_positive
+from explorax.glm.memory.base import Estimator
 from explorax.policies.base import Policy
-from explorax.policies.ecolog_ts import OnlineSettings, implicit, strength
-from explorax.policies.glm_learner import GLMState, Learner
+from explorax.policies.ecolog_ts import OnlineSettings, State, implicit
 
 
 def ecolog_ofu(*, width: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
     """Build ECOLog-OFU; see `OnlineSettings` for what else it takes."""
     check_positive("width", width, "; a policy that does not explore is 'greedy'")
-    return implicit("ecolog_ofu", optimistic_scores, width, radius, settings)
+    return implicit(optimistic_scores, width, radius, settings)
 
 
-def optimistic_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ + β ‖x_i‖_{W⁻¹}."""
-    norms = jnp.linalg.norm(arms @ learner.inverse_root(state), axis=1)
-    return learner.scores(state, arms) + strength(state) * norms, state.converged
+def optimistic_scores(estimator: Estimator, key: Array, state: State, arms: Array) -> tuple[Array, Array]:
+    """Return x_iᵀθ + β ‖x_i‖_{W⁻¹}."""
+    norms = jnp.linalg.norm(arms @ state.memory.root, axis=1)
+    return state.memory.scores(arms) + state.numbers.amount * norms, state.converged

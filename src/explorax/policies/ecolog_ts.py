@@ -6,7 +6,7 @@
     a   `scale`    1 unless given; for Gaussian rewards with noise σ, σ is the posterior's
     Θ   `radius`   the ball ‖θ‖ ≤ S if a radius S is given, else all of R^d
 
-Each reward costs O(d²) (`glm.online` has the step), and O(d³) where the ball matters; no reward is kept.  With
+Each reward costs O(d²) (`glm.memory.summary` has the step), and O(d³) where the ball matters; no reward is kept.  With
 Θ = R^d this is GLM-TSL with memory="constant".
 
 What is ours: the paper's step has ‖θ − θ_t‖²_W / (2 + D) in place of ½ ‖θ − θ_t‖²_W, with D the diameter of Θ in
@@ -21,22 +21,33 @@ AISTATS 2022.
 """
 
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.batching import where_needed
 from explorax.checks import check_positive
-from explorax.glm import online
 from explorax.glm.ball import bring_inside, of_root
 from explorax.glm.families import Family
-from explorax.glm.online import GRAM_RIDGE, Online, residual_after
-from explorax.policies.base import Policy, checked_init
-from explorax.policies.glm_learner import GLMState, Learner
-from explorax.policies.glm_model import GLMModel, Rule, program
+from explorax.glm.memory.base import Estimator
+from explorax.glm.memory.summary import Summary
+from explorax.glm.proximal import residual_after
+from explorax.policies import exploration, glm_state
+from explorax.policies.base import Policy
+from explorax.policies.glm_model import GLMModel, Rule
+from explorax.policies.glm_state import GLMState
 from explorax.policies.glm_tsl import sample
-from explorax.policies.linear_model import LinearModel
+
+
+class Numbers(NamedTuple):
+    """How much ECOLog-TS and ECOLog-OFU explore, and where their estimate may lie."""
+
+    amount: float | Array  # a of ECOLog-TS, β of ECOLog-OFU
+    radius: float | Array | None  # of the ball that θ stays in; None where there is none
+
+
+State = GLMState[Summary, Numbers]
 
 
 class OnlineSettings(TypedDict, total=False):
@@ -59,67 +70,46 @@ class OnlineSettings(TypedDict, total=False):
 def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
     """Build ECOLog-TS; see `OnlineSettings` for what else it takes."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
-    return implicit("ecolog_ts", sampled_scores, scale, radius, settings)
+    return implicit(sampled_scores, scale, radius, settings)
 
 
-def sampled_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̃."""
-    return arms @ sample(key, state.theta_mle, learner.inverse_root(state), strength(state)), state.converged
+def sampled_scores(estimator: Estimator, key: Array, state: State, arms: Array) -> tuple[Array, Array]:
+    """Return x_iᵀθ̃ for a draw θ̃ ~ N(θ, a² W⁻¹)."""
+    return arms @ sample(key, state.theta_hat, state.memory.root, state.numbers.amount), state.converged
 
 
-def implicit(name: str, rule: Rule, amount: float, radius: float | None, settings: OnlineSettings) -> Policy:
-    """The policy of a rule on top of the implicit estimate, in a ball if a radius is given."""
-    LinearModel(explore=settings.get("explore", "basis"))  # which checks that it is not the theory's
-    model = GLMModel(name=name, memory="constant", **settings)
+def implicit(rule: Rule, amount: float, radius: float | None, settings: OnlineSettings) -> Policy:
+    """Return the policy of a rule on top of the implicit estimate, in a ball if a radius is given."""
+    exploration.check_kind(settings.get("explore", "basis"), has_theory=False)
+    model = GLMModel(memory="constant", **settings)
+    if radius is not None:
+        check_positive("radius", radius)
+    return model.policy(rule, lambda arms: Numbers(amount, radius), learn=learn)
+
+
+def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Array) -> State:
+    """Make the proximal step; where it ends outside the ball, the one that minimizes the same function inside."""
+    free: State = glm_state.learn(estimator, state, arm, x, reward)
+    radius = state.numbers.radius
     if radius is None:
-        return model.policy(rule, lambda arms: amount)
-    check_positive("radius", radius)
-
-    def init(arms: Array | int, key: Array) -> GLMState:
-        return model.init(arms, jnp.asarray([amount, radius], float), whitens=False)
-
-    learner = LearnerInBall(model.glm, None, None)
-    return Policy(checked_init(init), *program(rule, learner), adopt=learner.adopt)
-
-
-def strength(state: GLMState) -> Array:
-    """How much the policy explores; in a ball, the radius comes after it."""
-    return state.strength.reshape(-1)[0]
-
-
-class LearnerInBall(Learner):
-    """The implicit estimate among all ‖θ‖ ≤ S."""
-
-    def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
-        """The step of `glm.online`; where that ends outside, the one that minimizes the same function in the ball."""
-        free, radius = super().update(state, arm, x, reward), state.strength[1]
-        before, after = state.history, free.history
-        assert isinstance(before, Online)
-        assert isinstance(after, Online)
-        outside = jnp.linalg.norm(free.theta_mle) > radius
-        given = before, state.theta_mle, x, reward, radius, state.ridge, state.discount
-        theta, root = where_needed(outside, partial(step_in_ball, self.family), given, (free.theta_mle, after.root))
-        return free._replace(theta_mle=theta, history=after._replace(root=root))
+        return free
+    outside = jnp.linalg.norm(free.theta_hat) > radius
+    given = state.memory, x, reward, radius, state.ridge
+    step = partial(step_in_ball, estimator.family)
+    theta, root = where_needed(outside, step, given, (free.theta_hat, free.memory.root))
+    return free._replace(memory=free.memory._replace(theta_hat=theta, root=root))
 
 
 def step_in_ball(
-    family: Family,
-    before: Online,
-    theta: Array,
-    x: Array,
-    reward: Array,
-    radius: Array,
-    ridge: Array,
-    discount: Array | None,
+    family: Family, before: Summary, x: Array, reward: Array, radius: Array, ridge: Array
 ) -> tuple[Array, Array]:
-    """θ_{t+1}, and the root of W_{t+1}⁻¹.
+    """Return θ_{t+1}, and the root of W_{t+1}⁻¹.
 
     A multiplier ν of the ball's constraint takes W to W + νI and θ_t to (W + νI)⁻¹Wθ_t, after which the minimum lies
     on a line as it does without the constraint.
     """
-    if discount is not None:
-        theta, before = online.fade(theta, before, ridge, GRAM_RIDGE, discount)
-    root = before.root
+    before = before.faded(ridge)
+    theta, root = before.theta_hat, before.root
 
     def path(multiplier: Array) -> tuple[Array, Array]:
         inverse = of_root(root, multiplier)
@@ -133,4 +123,4 @@ def step_in_ball(
 
     found = bring_inside(path, radius, jnp.zeros_like(theta[0])).theta
     pushed = jnp.sqrt(family.slope(x @ found)) * (x @ root)
-    return found, online.grown(before, pushed, x).root
+    return found, before.grown(pushed, x).root

@@ -10,7 +10,7 @@ exact propensities, at the price of exploring arms that are known to be bad.
 Reference: Sutton & Barto, Reinforcement Learning: An Introduction, 1998, section 2.2.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +18,17 @@ from jax import Array
 
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
 from explorax.policies.exploration import best
-from explorax.policies.glm_learner import GLMState, Learner
 from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much ε-greedy explores."""
+
+    epsilon: float | Array
 
 
 def epsilon_greedy(*, epsilon: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
@@ -30,18 +37,19 @@ def epsilon_greedy(*, epsilon: float = 0.1, **settings: Unpack[GLMSettings]) -> 
         raise InvalidArgument(
             f"epsilon={epsilon!r} must be above 0 and at most 1; a policy that does not explore is 'greedy'"
         )
-    return GLMModel(name="epsilon_greedy", **settings).policy(scores, lambda arms: epsilon, law=chances)
+    return GLMModel(**settings).policy(scores, lambda arms: Numbers(epsilon), law=chances)
 
 
-def scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̄, or with probability ε random numbers."""
+def scores(estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array) -> tuple[Array, Array]:
+    """Return x_iᵀθ̄, or with probability ε random numbers."""
     coin, lots = jax.random.split(key)
-    at_random = jax.random.uniform(coin, (), arms.dtype) < state.strength
+    at_random = jax.random.uniform(coin, (), arms.dtype) < state.numbers.epsilon
     drawn = jax.random.uniform(lots, arms.shape[:1], arms.dtype)
-    return jnp.where(at_random, drawn, learner.scores(state, arms)), state.converged
+    return jnp.where(at_random, drawn, state.memory.scores(arms)), state.converged
 
 
-def chances(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
-    """ε/K of each arm on offer, and 1 − ε more of the best."""
-    favourite = jnp.arange(arms.shape[0]) == best(learner.scores(state, arms), offered)
-    return state.strength * offered / jnp.sum(offered) + (1 - state.strength) * favourite
+def chances(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, offered: Array) -> Array:
+    """Return ε/K for each arm on offer, and 1 − ε more for the best."""
+    epsilon = state.numbers.epsilon
+    favourite = jnp.arange(arms.shape[0]) == best(state.memory.scores(arms), offered)
+    return epsilon * offered / jnp.sum(offered) + (1 - epsilon) * favourite

@@ -14,9 +14,9 @@ GLM-TSL puts a parabola.  In the Gaussian family the loss is a parabola, and the
     a   `scale`   1 (σ in the Gaussian family), as in GLM-TSL
     λ   `ridge`   the prior N(0, I/λ)
 
-With memory="constant" or "refitted" a tilted fit is one to first order (`glm.online`), so EVILL is GLM-TSL there.
-Where arms are fixed W is kept from round to round, within the error that GLM-TSL allows it (`glm.warm`), and w errs
-as its draws do.
+With memory="constant" or "refitted" a tilted fit is one to first order (`glm.memory.summary`), so EVILL is GLM-TSL
+there.  Where arms are fixed W is kept from round to round, within the error that GLM-TSL allows it (`glm.warm`), and w
+errs as its draws do.
 
 The paper's regret bound comes with a scale, but a later version of the paper (arXiv 2311.07565v3) reports an error in
 the proof that changes its constants.  So there is no design="theory".
@@ -31,39 +31,40 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax.checks import check_positive
-from explorax.glm.online import Online
+from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner, score
 from explorax.policies.glm_model import GLMModel, GLMSettings
-from explorax.policies.glm_tsl import sampled_scores
+from explorax.policies.glm_state import GLMState
+from explorax.policies.glm_tsl import Numbers, sampled_scores
 
 
 def evill(*, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
     """Build EVILL; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="evill", **settings)
+    model = GLMModel(**settings)
     scale = model.posterior_scale if scale is None else scale
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
-    return model.policy(perturbed_scores, lambda arms: scale, root_error=None)
+    rule = perturbed_scores if model.knows_rows() else sampled_scores
+    return model.policy(rule, lambda arms: Numbers(scale), root_error=None)
 
 
-def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̃ for the estimate tilted by w."""
-    if isinstance(state.history, Online):
-        return sampled_scores(learner, key, state, arms)
-    return learner.tilted(state, arms, draw_tilt(learner, key, state))
+def perturbed_scores(
+    estimator: Estimator, key: Array, state: GLMState[RowMemory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̃ for the estimate tilted by w."""
+    return state.memory.tilted(estimator, state.ridge, arms, draw_tilt(estimator, key, state))
 
 
-def draw_tilt(learner: Learner, key: Array, state: GLMState) -> Array:
-    """w = a H W z."""
-    noise = jax.random.normal(key, state.theta_mle.shape, state.theta_mle.dtype)
-    return curvature_times(learner, state, state.strength * (learner.inverse_root(state) @ noise))
+def draw_tilt(estimator: Estimator, key: Array, state: GLMState[RowMemory, Numbers]) -> Array:
+    """Draw w = a H W z."""
+    noise = jax.random.normal(key, state.theta_hat.shape, state.theta_hat.dtype)
+    root = state.memory.inverse_root(estimator, state.ridge)
+    return curvature_times(estimator, state, state.numbers.scale * (root @ noise))
 
 
-def curvature_times(learner: Learner, state: GLMState, vector: Array) -> Array:
-    """H v, without making H."""
-    assert not isinstance(state.history, Online)
-    rows, counts = state.history.features, state.history.counts
-    slopes = learner.family.slope(jnp.where(counts > 0, learner.scores(state, rows), 0))
-    moved = counts * slopes * score(state, rows, vector)
-    pulled = moved @ rows if state.warm is None else state.warm.columns @ moved
-    return pulled + state.ridge * vector
+def curvature_times(estimator: Estimator, state: GLMState[RowMemory, Numbers], vector: Array) -> Array:
+    """Return H v, without making H."""
+    memory = state.memory
+    rows, counts = memory.past.features, memory.past.counts
+    slopes = estimator.family.slope(jnp.where(counts > 0, memory.scores(rows), 0))
+    moved = counts * slopes * memory.scores_at(rows, vector)
+    return memory.weighted_sum(moved) + state.ridge * vector

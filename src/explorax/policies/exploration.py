@@ -34,10 +34,12 @@ class Exploration(NamedTuple):
     rounds: Array  # () τ
 
 
-def check_kind(kind: str) -> None:
-    """Raise unless there is such a kind of exploration."""
+def check_kind(kind: str, has_theory: bool = True) -> None:
+    """Raise unless there is such a kind of exploration, for a policy that has a theory of it or not."""
     if kind not in KINDS:
         raise UnknownName("explore", kind, KINDS)
+    if kind == "theory" and not has_theory:
+        raise InvalidArgument("explore='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
 
 
 def plan(

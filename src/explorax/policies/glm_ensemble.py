@@ -37,7 +37,6 @@ Bandits: Small Ensembles Suffice, NeurIPS 2024 (M of the order of d log n).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Unpack
 
@@ -47,103 +46,110 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import check_positive, check_whole
+from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument
-from explorax.glm.history import Grouped, Rows
-from explorax.glm.online import Online
-from explorax.policies import exploration
+from explorax.glm import families
+from explorax.glm.memory.base import Estimator, Memory
+from explorax.policies import exploration, glm_state
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.exploration import best
-from explorax.policies.glm_learner import GLMState, Learner, expected_arrays
 from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState, expected_arrays
+
+
+class Numbers(NamedTuple):
+    """How much ensemble sampling explores."""
+
+    scale: float | Array  # a
 
 
 class EnsembleState(NamedTuple):
     """What all members share, and what each adds to it."""
 
-    glm: GLMState  # its strength is the scale a
+    glm: GLMState[Memory, Numbers]
     prior: Array  # (M, d) λ P_m
     noise: Array  # (M, d) Σ √w Z_m X over the rewards kept
     key: Array  # (2,) uint32: what the noise of rewards is drawn from
     seen: Array  # () rewards so far
 
     @property
-    def history(self) -> Grouped | Rows | Online:
-        """The past, without noise."""
-        return self.glm.history
-
-    @property
-    def theta_mle(self) -> Array:
-        """The estimate without noise."""
-        return self.glm.theta_mle
+    def theta_hat(self) -> Array:
+        """Return the estimate without noise."""
+        return self.glm.theta_hat
 
 
 def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
     """Build ensemble sampling; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="glm_ensemble", **settings)
+    model = GLMModel(**settings)
     check_whole("members", members, 1)
     if scale is not None:
         check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
-    strength = model.informal if scale is None else float(scale)
+    numbers = Numbers(model.informal if scale is None else float(scale))
     slope = model.glm.max_slope
-    relative = strength / (slope**0.5 if slope < jnp.inf else 1.0)  # a/a₀
-    learner = Learner(model.glm, model.tolerance, root_error=0.3)
+    relative = numbers.scale / (slope**0.5 if slope < jnp.inf else 1.0)  # a/a₀
+    estimator = Estimator(model.glm, model.tolerance, root_error=0.3)
 
     def init(arms: Array | int, key: Array) -> EnsembleState:
-        glm = model.init(arms, strength, whitens=False)
+        glm = model.init(arms, numbers)
         first, later = jax.random.split(key)
-        shape = members, glm.theta_mle.shape[0]
+        shape = members, glm.theta_hat.shape[0]
         prior = relative * jnp.sqrt(glm.ridge) * jax.random.normal(first, shape, glm.ridge.dtype)
         return EnsembleState(glm, prior, jnp.zeros_like(prior), jax.random.key_data(later), jnp.zeros((), int))
 
     def extend(state: EnsembleState, arms: Array) -> EnsembleState:
-        return state._replace(glm=learner.extend(state.glm, arms))
+        return state._replace(glm=glm_state.extend(estimator, state.glm, arms))
 
     def adopt(state: EnsembleState, fresh: EnsembleState) -> EnsembleState:
-        settings = [[each.glm.ridge, each.glm.strength, np.shape(each.prior)] for each in (state, fresh)]
+        settings = [[each.glm.ridge, each.glm.numbers.scale, np.shape(each.prior)] for each in (state, fresh)]
         if not all(np.array_equal(*pair) for pair in zip(*settings, strict=True)):
             raise InvalidArgument(
                 "ridge, scale and members must stay as they were: the noise of past rewards was drawn with them. "
                 "Only the memory and its capacity can be changed."
             )
-        return state._replace(glm=learner.adopt(state.glm, fresh.glm))
+        return state._replace(glm=glm_state.adopt(estimator, state.glm, fresh.glm))
 
-    parts = program(learner)
-    return Policy(checked_init(init), *parts, probabilities=probabilities(learner), extend=extend, adopt=adopt)
+    parts = program(estimator)
+    return Policy(checked_init(init), *parts, probabilities=probabilities(estimator), extend=extend, adopt=adopt)
 
 
 @cache
-def program(learner: Learner) -> Program:
+def program(estimator: Estimator) -> Program:
     """`act` and `update`; one for all that differ in numbers only."""
 
     def act(key: Array, state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         member = jax.random.randint(key, (), 0, len(state.noise))
-        scores, converged = learner.tilted(state.glm, arms, state.prior[member] + state.noise[member])
+        tilt = state.prior[member] + state.noise[member]
+        scores, converged = state.glm.memory.tilted(estimator, state.glm.ridge, arms, tilt)
         arm, forced = exploration.choose(state.glm.exploration, scores, arms, t, offered)
         return Action(arm, scores, forced, converged)
 
     def update(state: EnsembleState, arm: Array, x: Array, reward: Array) -> EnsembleState:
         noise = perturb(state, x)
-        return state._replace(glm=learner.update(state.glm, arm, x, reward), noise=noise, seen=state.seen + 1)
+        glm = glm_state.learn(estimator, state.glm, arm, x, reward)
+        return state._replace(glm=glm, noise=noise, seen=state.seen + 1)
 
     def expected(state: EnsembleState) -> Expected:
         return expected_arrays(state.glm)
 
     def check_pulled(state: EnsembleState, arm: ArrayLike, x: ArrayLike) -> None:
-        learner.check_pulled(state.glm, arm, x)
+        state.glm.memory.check_pulled(arm, x)
+
+    def check(rewards: ArrayLike) -> None:
+        if is_known(rewards):
+            families.check_rewards(estimator.family, rewards)
 
     return compiled(
         act=act,
         update=update,
         expected=expected,
-        check=learner.check,
-        families=(learner.family.name,),
+        check=check,
+        families=(estimator.family.name,),
         check_pulled=check_pulled,
     )
 
 
 @cache
-def probabilities(learner: Learner) -> Callable[[EnsembleState, Array, Array, Array | None], Array]:
+def probabilities(estimator: Estimator) -> Callable[[EnsembleState, Array, Array, Array | None], Array]:
     """P(arm): 1 for a forced arm, after the forced rounds the share of the members that would pull it."""
 
     @jax.jit
@@ -151,30 +157,21 @@ def probabilities(learner: Learner) -> Callable[[EnsembleState, Array, Array, Ar
     def of_arms(state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Array:
         forced_arm, forced = exploration.choose(state.glm.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
         certain = jnp.arange(arms.shape[0]) == forced_arm
-        return jnp.where(forced, certain, shares(member_scores(learner, state, arms), offered))
+        return jnp.where(forced, certain, shares(member_scores(estimator, state, arms), offered))
 
     return of_arms
 
 
-def member_scores(learner: Learner, state: EnsembleState, arms: Array) -> Array:
-    """(M, K) x_iᵀθ_m."""
-    return jax.vmap(lambda tilt: learner.tilted(state.glm, arms, tilt)[0])(state.prior + state.noise)
+def member_scores(estimator: Estimator, state: EnsembleState, arms: Array) -> Array:
+    """Return x_iᵀθ_m of each member and arm, (M, K)."""
+    memory, ridge = state.glm.memory, state.glm.ridge
+    return jax.vmap(lambda tilt: memory.tilted(estimator, ridge, arms, tilt)[0])(state.prior + state.noise)
 
 
 def shares(scores: Array, offered: Array | None) -> Array:
     """The share of the rows of scores (M, K) that are largest at each arm."""
     favourites = jax.vmap(lambda row: best(row, offered))(scores)
     return jnp.mean(favourites[:, None] == jnp.arange(scores.shape[1]), axis=0, dtype=scores.dtype)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What one more reward does to the weights of others, in a memory that may be full."""
-
-    comes: Array | float  # weight of the new reward: 1, or 0 where there is no room for it
-    leaves: Array | float  # weight of the one that it drives out
-    x: Array  # (d,) its features
-    ago: int  # and how many rewards ago it came
 
 
 def perturb(state: EnsembleState, x: Array) -> Array:
@@ -184,27 +181,13 @@ def perturb(state: EnsembleState, x: Array) -> Array:
     def drawn(number: Array, weight: Array | float) -> Array:
         """(M,) √w Z of reward l."""
         unit = jax.random.normal(jax.random.fold_in(key, number), state.noise.shape[:1], x.dtype)
-        return jnp.sqrt(weight) * glm.strength * unit
+        return jnp.sqrt(weight) * glm.numbers.scale * unit
 
     noise = state.noise
-    change = change_by_one_more(glm)
+    change, discount = glm.memory.leaving(), glm.memory.forgetting.discount
     if change is not None:
         # Differences of sums lose little: rounding adds up to a share of √(rewards) times the precision.
         noise = noise - drawn(state.seen - change.ago, change.leaves)[:, None] * change.x
-    if glm.discount is not None:
-        noise = noise * jnp.sqrt(glm.discount)
+    if discount is not None:
+        noise = noise * jnp.sqrt(discount)
     return noise + drawn(state.seen, 1.0 if change is None else change.comes)[:, None] * x
-
-
-def change_by_one_more(state: GLMState) -> Change | None:
-    """What is forgotten or turned away when one more reward comes; None where all are kept."""
-    history = state.history.rows if isinstance(state.history, Online) else state.history
-    if isinstance(history, Rows):
-        place = history.seen % history.capacity
-        comes = history.forgets | (history.seen < history.capacity)
-        leaves = jnp.where(history.forgets, history.counts[place], 0)
-        return Change(comes.astype(leaves.dtype), leaves, history.features[place], history.capacity)
-    if state.recent is not None and isinstance(history, Grouped):
-        arm, leaves = state.recent.oldest()
-        return Change(1.0, leaves.astype(history.counts.dtype), history.features[arm], state.recent.arms.shape[0])
-    return None

@@ -21,18 +21,21 @@ are not explored again, unless `prior_noise` is given; it is recommended there.
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, sections 3.2 and 3.3.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
-import jax
-import jax.numpy as jnp
 from jax import Array
 
 from explorax import theory
-from explorax.glm.linalg import factorize
-from explorax.glm.online import Online, tilt_noise
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner, gram
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much GLM-FPL explores."""
+
+    scale: float | Array  # a
 
 
 def glm_fpl(
@@ -43,32 +46,25 @@ def glm_fpl(
     **settings: Unpack[GLMSettings],
 ) -> Policy:
     """Build GLM-FPL; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="glm_fpl", **settings)
-    strength = model.designed(
+    model = GLMModel(theory_of="glm_fpl", **settings)
+    scale_of = model.designed(
         design, "scale", scale, model.informal, lambda d: theory.scale("glm_fpl", model.problem(d))
     )
-    return model.policy(scores_perturbed_with_prior if prior_noise else perturbed_scores, strength)
+    rule = scores_perturbed_with_prior if prior_noise else perturbed_scores
+    return model.policy(rule, lambda arms: Numbers(scale_of(arms)))
 
 
-def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² G)."""
-    return learner.tilted(state, arms, state.strength * tilt_of(key, state, 0.0))
+def perturbed_scores(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² G)."""
+    tilt = state.numbers.scale * state.memory.tilt_noise(key, 0.0)
+    return state.memory.tilted(estimator, state.ridge, arms, tilt)
 
 
-def scores_perturbed_with_prior(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² (G + λI))."""
-    return learner.tilted(state, arms, state.strength * tilt_of(key, state, state.ridge))
-
-
-def tilt_of(key: Array, state: GLMState, prior: float | Array) -> Array:
-    """S ~ N(0, G + prior I), by the kept root of G where there is one."""
-    if isinstance(state.history, Online):
-        return tilt_noise(key, state.history, prior)
-    return draw_tilt(key, gram(state), prior)
-
-
-def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
-    """S ~ N(0, G + prior I)."""
-    size = gram.shape[0]
-    noise = jax.random.normal(key, (size,), gram.dtype)
-    return factorize(gram + prior * jnp.eye(size, dtype=gram.dtype)).correlate(noise)
+def scores_perturbed_with_prior(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² (G + λI))."""
+    tilt = state.numbers.scale * state.memory.tilt_noise(key, state.ridge)
+    return state.memory.tilted(estimator, state.ridge, arms, tilt)

@@ -2,28 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal, TypedDict
+from functools import cache, partial
+from typing import Any, Literal, TypedDict
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from explorax import theory
-from explorax.checks import check_positive, check_whole
+from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm import families, warm
+from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
-from explorax.glm.history import Grouped, Recent, Rows, check_forgetting
-from explorax.glm.online import GRAM_RIDGE, Online
-from explorax.policies import exploration
+from explorax.glm.history import check_forgetting
+from explorax.glm.memory import Builder, builder_of
+from explorax.glm.memory.base import Estimator, Wanted
+from explorax.policies import exploration, glm_state
 from explorax.policies.base import Action, Policy, Program, check_design, checked_init, compiled, size_and_dtype
-from explorax.policies.glm_learner import GLMState, Learner, expected_arrays
+from explorax.policies.glm_state import AnyState, GLMState, expected_arrays
 
 Design = Literal["informal", "theory"]
-Memory = Literal["exact", "constant", "refitted"]
-MEMORIES = ("exact", "constant", "refitted")
+MemoryName = Literal["exact", "constant", "refitted"]
 
 
 class GLMSettings(TypedDict, total=False):
@@ -36,10 +37,11 @@ class GLMSettings(TypedDict, total=False):
     noise_std     σ of the rewards                                                     the family's
     min_slope     μ̇min in the theory's designs                                         max_slope, as in the paper
     max_slope     μ̇max in the theory's designs                                         the family's
-    memory        "exact"; "constant": a summary, for arms that change (`glm.online`);
-                  "refitted": that, and now and then an exact fit to the rewards kept  "exact"
+    memory        "exact"; "constant": a summary, for arms that change
+                  (`glm.memory.summary`); "refitted": that, and now and then an exact
+                  fit to the rewards kept; or a builder of your own (`glm.memory`)     "exact"
     buffer        with memory="constant": how many of the last rewards are kept as they
-                  are, for an estimate nearer to the exact one (`glm.online`)          0
+                  are, for an estimate nearer to the exact one (`glm.memory.buffer`)   0
     capacity      rewards kept when arms change                                        10 000
     when_full     then raise an "error", or "forget" the oldest                        "error"
     discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
@@ -59,7 +61,7 @@ class GLMSettings(TypedDict, total=False):
     noise_std: float | None
     min_slope: float | None
     max_slope: float | None
-    memory: Memory
+    memory: MemoryName | Builder
     buffer: int
     capacity: int
     when_full: Literal["error", "forget"]
@@ -70,40 +72,48 @@ class GLMSettings(TypedDict, total=False):
 
 
 Rule = Callable[
-    [Learner, Array, GLMState, Array], tuple[Array, Array]
-]  # (learner, key, state, arms) -> scores, converged
-Law = Callable[[Learner, GLMState, Array, Array], Array]  # (learner, state, arms, offered) -> P(arm)
+    [Estimator, Array, Any, Array], tuple[Array, Array]
+]  # (estimator, key, state, arms) -> scores, converged
+Law = Callable[[Estimator, Any, Array, Array], Array]  # (estimator, state, arms, offered) -> P(arm)
+Learn = Callable[[Estimator, Any, Array, Array, Array], AnyState]  # (estimator, state, arm, x, reward) -> state
 
 
 @cache
-def program(rule: Rule, learner: Learner) -> Program:
-    """`act` and `update` of the policy that maximizes the scores of a rule; one for all that differ in numbers only."""
+def program(rule: Rule, estimator: Estimator, learn: Learn = glm_state.learn) -> Program:
+    """Return `act` and `update` of the policy that maximizes the scores of a rule.
 
-    def act(key: Array, state: GLMState, arms: Array, t: Array, offered: Array | None = None) -> Action:
-        scores, converged = rule(learner, key, state, arms)
+    There is one program for all policies that differ in numbers only.
+    """
+
+    def act(key: Array, state: AnyState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+        scores, converged = rule(estimator, key, state, arms)
         arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
         return Action(arm, scores, forced, converged)
 
+    def check(rewards: ArrayLike) -> None:
+        if is_known(rewards):
+            families.check_rewards(estimator.family, rewards)
+
     return compiled(
         act=act,
-        update=learner.update,
+        update=partial(learn, estimator),
         expected=expected_arrays,
-        check=learner.check,
-        families=(learner.family.name,),
-        check_pulled=learner.check_pulled,
+        check=check,
+        families=(estimator.family.name,),
+        check_pulled=lambda state, arm, x: state.memory.check_pulled(arm, x),
     )
 
 
 @cache
-def probabilities(law: Law, learner: Learner) -> Callable[[GLMState, Array, Array, Array | None], Array]:
-    """P(arm) of a policy whose law has a formula: 1 for a forced arm, after the forced rounds the law's."""
+def probabilities(law: Law, estimator: Estimator) -> Callable[[AnyState, Array, Array, Array | None], Array]:
+    """Return P(arm) of a policy whose law has a formula: 1 for a forced arm, after the forced rounds the law's."""
 
     @jax.jit
-    def of_arms(state: GLMState, arms: Array, t: Array, offered: Array | None) -> Array:
+    def of_arms(state: AnyState, arms: Array, t: Array, offered: Array | None) -> Array:
         everything = jnp.ones(arms.shape[0], bool) if offered is None else offered
         forced_arm, forced = exploration.choose(state.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
         certain = jnp.arange(arms.shape[0]) == forced_arm
-        return jnp.where(forced, certain, law(learner, state, arms, everything))
+        return jnp.where(forced, certain, law(estimator, state, arms, everything))
 
     return of_arms
 
@@ -112,7 +122,7 @@ def probabilities(law: Law, learner: Learner) -> Callable[[GLMState, Array, Arra
 class GLMModel:
     """The settings, checked, and the functions they fix."""
 
-    name: str  # of the policy, for the theory's constants
+    theory_of: str | None = None  # the policy whose theorem says how long to explore; None where there is none
     family: str | Family = "bernoulli"
     ridge: float = 1.0
     explore: str = "basis"
@@ -120,7 +130,7 @@ class GLMModel:
     noise_std: float | None = None
     min_slope: float | None = None
     max_slope: float | None = None
-    memory: Memory = "exact"
+    memory: MemoryName | Builder = "exact"
     buffer: int = 0
     capacity: int = 10_000
     when_full: Literal["error", "forget"] = "error"
@@ -144,30 +154,15 @@ class GLMModel:
         check_whole("capacity", self.capacity, 1)
         if self.features is not None:
             check_whole("features", self.features, 1)
-        if self.memory not in MEMORIES:
-            raise UnknownName("memory", self.memory, MEMORIES)
-        if self.memory != "exact" and self.ridge == 0:
-            raise InvalidArgument(
-                f"ridge=0 with memory={self.memory!r}: a summary starts from the ridge; give ridge > 0"
-            )
         if self.when_full not in ("error", "forget"):
             raise UnknownName("when_full", self.when_full, ("error", "forget"))
         check_forgetting(self.discount, self.window)
         if self.forgets and self.ridge == 0:
             raise InvalidArgument("ridge=0 with a discount or a window: the ridge is what stays; give ridge > 0")
-        if self.window is not None and self.memory == "constant":
-            raise InvalidArgument(
-                f"window={self.window} with memory='constant': a summary cannot take a reward out again; "
-                "give a discount in place of the window, or memory='refitted'"
-            )
         check_whole("buffer", self.buffer, 0)
-        if self.buffer and (self.memory != "constant" or self.discount < 1):
-            raise InvalidArgument(
-                f"buffer={self.buffer} with memory={self.memory!r} and discount={self.discount}: a buffer belongs to "
-                "memory='constant' without a discount; leave it out"
-            )
+        self.knows_rows()  # complains now about what the memory cannot do
         if self.explore == "theory":
-            theory.required_eigenvalue(self.name, self.problem(1))  # complains now if the theory cannot say
+            self.required_eigenvalue(1)  # complains now if the theory cannot say
 
     @property
     def glm(self) -> Family:
@@ -214,66 +209,78 @@ class GLMModel:
             return lambda arms: theory_value(size_and_dtype(arms)[0])
         return lambda arms: informal
 
-    def init(
-        self, arms: Array | int, strength: float | Array, whitens: bool, dtype: jnp.dtype | None = None
-    ) -> GLMState:
-        """Nothing seen yet; the dtype is that of the arms, or JAX's default."""
-        size, dtype = size_and_dtype(arms, dtype)
-        floor = self.ridge if whitens and self.forgets else None
-        history = self.nothing(arms, size, dtype, GRAM_RIDGE if floor is None else floor)
-        eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
+    def required_eigenvalue(self, features: int) -> float:
+        """Return what λ_min(G) must reach in the forced rounds; 0 where the theory does not choose their number."""
+        if self.explore != "theory":
+            return 0.0
+        if self.theory_of is None:
+            raise InvalidArgument("explore='theory' needs a theorem, and this policy has none: use explore='basis'")
+        return theory.required_eigenvalue(self.theory_of, self.problem(features))
+
+    def init(self, arms: Array | int, numbers: Any = (), dtype: jnp.dtype | None = None, **wants: bool) -> AnyState:
+        """Return a state with nothing seen yet, whose dtype is that of the arms, or JAX's default.
+
+        `numbers` are those of the rule, and `wants` what it wants of the memory (`Wanted`).
+        """
+        wanted = self.wanted(arms, dtype, **wants)
+        eigenvalue = self.required_eigenvalue(wanted.size)
         plan = exploration.plan(self.explore, arms, eigenvalue, self.features, must_span=self.ridge == 0)
-        ridge = jnp.asarray(self.ridge, dtype)
-        # Without a ridge the first curvatures are singular: nothing to keep.
-        kept, recent = None, None
-        if isinstance(history, Grouped) and self.ridge > 0:
-            kept = warm.start(history.features, ridge, self.forgets)
-            recent = None if self.window is None else Recent.of(self.window, dtype)
-        whitened = None if kept is None or not whitens or self.forgets else kept.columns / GRAM_RIDGE**0.5
-        return GLMState(
-            history,
-            jnp.zeros(size, dtype),
-            jnp.asarray(True),
-            plan,
-            ridge,
-            jnp.asarray(strength, dtype),
-            kept,
-            whitened,
-            jnp.asarray(self.discount, dtype) if self.discount < 1 else None,
-            recent,
-            None if floor is None else jnp.asarray(floor, dtype),
+        as_arrays = jax.tree.map(lambda number: jnp.asarray(number, wanted.dtype), numbers)
+        return GLMState(builder_of(self.memory)(wanted), plan, jnp.asarray(self.ridge, wanted.dtype), as_arrays)
+
+    def wanted(
+        self, arms: Array | int, dtype: jnp.dtype | None = None, widths: bool = False, keeps_curvature: bool = True
+    ) -> Wanted:
+        """Return what the settings, and a rule that may want `widths`, ask of the memory."""
+        size, dtype = size_and_dtype(arms, dtype)
+        return Wanted(
+            arms,
+            size,
+            dtype,
+            self.ridge,
+            capacity=self.window or self.capacity,
+            drops_oldest=self.when_full == "forget" or self.window is not None,
+            discount=self.discount,
+            window=self.window,
+            buffer=self.buffer,
+            widths=widths,
+            keeps_curvature=keeps_curvature,
         )
 
-    def nothing(self, arms: Array | int, size: int, dtype: jnp.dtype, floor: float) -> Grouped | Rows | Online:
-        """A memory with nothing in it; `floor` is added to a G that is kept."""
-        if self.memory == "exact" and not isinstance(arms, int):
-            return Grouped.of(arms)
-        rows = None
-        if self.memory != "constant":
-            forgets = self.when_full == "forget" or self.window is not None
-            rows = Rows.of(self.window or self.capacity, size, dtype, forgets)
-        if self.memory == "exact" and rows is not None:
-            return rows
-        return Online.of(size, dtype, self.ridge, rows, floor, self.discount < 1, self.buffer)
+    def knows_rows(self) -> bool:
+        """Return whether the memory keeps the rewards that its estimate is the exact one of."""
+        return jax.eval_shape(lambda: builder_of(self.memory)(self.wanted(1))).past is not None
+
+    def check_knows_rows(self, why: str) -> None:
+        """Raise unless the memory keeps the rewards themselves."""
+        if not self.knows_rows():
+            raise InvalidArgument(f"memory={self.memory!r}: {why}, and a summary knows none: use memory='exact'")
 
     def policy(
         self,
         rule: Rule,
-        strength: Callable[[Array | int], float | Array] = lambda arms: 0.0,
+        numbers: Callable[[Array | int], Any] = lambda arms: (),
         *,
         root_error: float | None = 0.3,
-        whitens: bool = False,
+        widths: bool = False,
         law: Law | None = None,
+        learn: Learn = glm_state.learn,
     ) -> Policy:
-        """The policy that maximizes the scores of a rule, with the strength that its arms (or their size) ask for.
+        """Return the policy that maximizes the scores of a rule.
 
-        `law` is P(arm) under that rule, where there is a formula for it.
+        Args:
+            rule: The scores of all arms, and whether the fit behind them converged.
+            numbers: A record of the numbers that the rule reads, for the arms (or their size).
+            root_error: How far a kept curvature may be off, as e^±; None for as far as the tolerance asks.
+            widths: Whether the rule asks the memory for the widths of arms.
+            law: P(arm) under the rule, where there is a formula for it.
+            learn: What a reward does to the state.
         """
-        learner = Learner(self.glm, self.tolerance, root_error)
+        estimator = Estimator(self.glm, self.tolerance, root_error)
         return Policy(
-            checked_init(lambda arms, key: self.init(arms, strength(arms), whitens)),
-            *program(rule, learner),
-            probabilities=None if law is None else probabilities(law, learner),
-            extend=learner.extend,
-            adopt=learner.adopt,
+            checked_init(lambda arms, key: self.init(arms, numbers(arms), widths=widths)),
+            *program(rule, estimator, learn),
+            probabilities=None if law is None else probabilities(law, estimator),
+            extend=partial(glm_state.extend, estimator),
+            adopt=partial(glm_state.adopt, estimator),
         )

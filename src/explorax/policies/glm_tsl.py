@@ -9,30 +9,40 @@
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 3.1.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax
 from jax import Array
 
 from explorax import theory
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner, score
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much GLM-TSL explores."""
+
+    scale: float | Array  # a
 
 
 def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
     """Build GLM-TSL; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="glm_tsl", **settings)
-    strength = model.designed(
+    model = GLMModel(theory_of="glm_tsl", **settings)
+    scale_of = model.designed(
         design, "scale", scale, model.posterior_scale, lambda d: theory.scale("glm_tsl", model.problem(d))
     )
-    return model.policy(sampled_scores, strength, root_error=None)
+    return model.policy(sampled_scores, lambda arms: Numbers(scale_of(arms)), root_error=None)
 
 
-def sampled_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̃."""
-    theta = sample(key, state.theta_mle, learner.inverse_root(state), state.strength)
-    return score(state, arms, theta), state.converged
+def sampled_scores(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̃ for a draw θ̃ ~ N(θ̄, a² H⁻¹)."""
+    root = state.memory.inverse_root(estimator, state.ridge)
+    theta = sample(key, state.theta_hat, root, state.numbers.scale)
+    return state.memory.scores_at(arms, theta), state.converged
 
 
 def sample(key: Array, center: Array, root: Array, scale: float | Array) -> Array:

@@ -12,20 +12,25 @@ Reference: Filippi, Cappé, Garivier & Szepesvári, Parametric Bandits: The Gene
 """
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax.numpy as jnp
 from jax import Array
 
 from explorax import theory
 from explorax.checks import check_positive
-from explorax.errors import InvalidArgument
-from explorax.glm.history import Grouped
-from explorax.glm.online import Online
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.glm.project import project
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner, uncertainty
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much GLM-UCB explores."""
+
+    width: float | Array  # ρ, without the κ that is still to be put in
+    kappa_power: float  # 1 where κ is that of the arms on offer and must be put in, else 0
 
 
 def glm_ucb(
@@ -38,7 +43,7 @@ def glm_ucb(
     **settings: Unpack[GLMSettings],
 ) -> Policy:
     """Build GLM-UCB; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="glm_ucb", **settings)
+    model = GLMModel(theory_of="glm_ucb", **settings)
     # ρ without κ, which depends on the arms: L = 0 makes κ = √3.
     width_of = model.designed(
         design,
@@ -52,20 +57,18 @@ def glm_ucb(
         if value is not None:
             check_positive(name, value)
 
-    if radius is not None and model.memory != "exact":
-        raise InvalidArgument(f"radius={radius} with memory={model.memory!r}: a projection needs the exact memory")
+    if radius is not None:
+        model.check_knows_rows("a projection (radius) needs the rewards themselves")
 
-    def strength(arms: Array | int) -> Array:
-        """ρ and, for arms that change, the power of the κ of those on offer that still has to be put in."""
-        rho: float | Array = width_of(arms)
-        power = 0.0
-        if design == "theory" and (max_norm is not None or not isinstance(arms, int)):
-            rho = rho * kappa(longest(arms) if max_norm is None else max_norm)
-        elif design == "theory":
-            power = 1.0
-        return jnp.stack([jnp.asarray(rho, float), jnp.asarray(power, float)])
+    def numbers(arms: Array | int) -> Numbers:
+        rho = width_of(arms)
+        if design != "theory":
+            return Numbers(rho, 0.0)
+        if max_norm is None and isinstance(arms, int):
+            return Numbers(rho, 1.0)
+        return Numbers(rho * kappa(longest(arms) if max_norm is None else max_norm), 0.0)
 
-    return model.policy(OptimismOnTheMean(radius), strength, whitens=True)
+    return model.policy(OptimismOnTheMean(radius), numbers, widths=True)
 
 
 @dataclass(frozen=True)
@@ -74,16 +77,18 @@ class OptimismOnTheMean:
 
     radius: float | None
 
-    def __call__(self, learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        """The scores, and whether the fit behind them converged."""
-        rho, power = state.strength
-        if not isinstance(state.history, Grouped):
+    def __call__(
+        self, estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+    ) -> tuple[Array, Array]:
+        """Return the scores, and whether the fit behind them converged."""
+        memory, (rho, power) = state.memory, state.numbers
+        if memory.n_arms is None:
             rho = rho * kappa(longest(arms)) ** power
-        scores = learner.scores(state, arms)
+        scores = memory.scores(arms)
         if self.radius is not None:
-            assert not isinstance(state.history, Online)  # which is refused when the policy is built
-            scores = arms @ project(learner.family, state.history, state.theta_mle, self.radius)
-        return learner.family.mean(scores) + rho * uncertainty(state, arms), state.converged
+            assert memory.past is not None  # which is checked when the policy is built
+            scores = arms @ project(estimator.family, memory.past, state.theta_hat, self.radius)
+        return estimator.family.mean(scores) + rho * memory.widths(arms), state.converged
 
 
 def kappa(max_norm: float | Array) -> Array:

@@ -45,9 +45,8 @@ from explorax.glm.families import Family
 from explorax.glm.linalg import shrinkage
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
-from explorax.policies.linear_model import LinearModel
+from explorax.policies.confidence import failure
 
-FAILURE = 0.05  # δ, where neither it nor the horizon is given
 FLATTEST = 1e-8  # κ below which widths would be without meaning
 
 
@@ -88,12 +87,13 @@ def gloc(
 ) -> Policy:
     """Build GLOC; the module's docstring says what the settings are."""
     glm = families.get(family)
-    for name, value in (("scale", scale), ("norm_bound", norm_bound), ("max_norm", max_norm)):
-        check_positive(name, value)
+    exploration.check_kind(explore, has_theory=False)
     noise_std = glm.noise_std if noise_std is None else noise_std
     if noise_std is None:
         raise InvalidArgument(f"{glm.name} rewards are not sub-Gaussian: if yours are bounded by B, give noise_std=B/2")
-    model = LinearModel(ridge=ridge, noise_std=noise_std, explore=explore, horizon=horizon, delta=delta)
+    positive = {"scale": scale, "norm_bound": norm_bound, "max_norm": max_norm, "ridge": ridge, "noise_std": noise_std}
+    for name, value in positive.items():
+        check_positive(name, value)
     slope = theory.min_slope_near(glm, 0.0, norm_bound * max_norm)
     if slope < FLATTEST:
         raise InvalidArgument(
@@ -106,16 +106,11 @@ def gloc(
         size, dtype = size_and_dtype(arms)
         zero, zeros = jnp.zeros((), dtype), jnp.zeros(size, dtype)
         root = jnp.eye(size, dtype=dtype) / jnp.sqrt(jnp.asarray(ridge, dtype))
-        plan = exploration.plan(model.explore, arms)
+        plan = exploration.plan(explore, arms)
         settings = Numbers(*(jnp.asarray(number, dtype) for number in numbers))
         return GlocState(zeros, root, zeros, zero, zero, plan, settings)
 
     return Policy(checked_init(init), *program(glm))
-
-
-def failure(horizon: int | None, delta: float | None) -> float:
-    """δ: given, 1 / horizon, or else a usual one."""
-    return FAILURE if horizon is None and delta is None else LinearModel(horizon=horizon, delta=delta).failure
 
 
 @cache

@@ -5,20 +5,23 @@
 GLM-TSL and GLM-FPL with scale a = 0; the floor that exploration has to beat.
 """
 
-from typing import Unpack
+from typing import Any, Unpack
 
 from jax import Array
 
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner
 from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
 
 
 def greedy(**settings: Unpack[GLMSettings]) -> Policy:
     """Build the greedy policy; see `GLMSettings` for what all GLM policies take."""
-    return GLMModel(name="greedy", **settings).policy(estimated_scores)
+    return GLMModel(**settings).policy(estimated_scores)
 
 
-def estimated_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̄."""
-    return learner.scores(state, arms), state.converged
+def estimated_scores(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Any], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̄."""
+    return state.memory.scores(arms), state.converged

@@ -33,7 +33,7 @@ def lin_phe(
 ) -> Policy:
     """Build LinPHE; see `GLMSettings` for what all GLM policies take.  Its family is the Gaussian one."""
     settings.setdefault("family", "gaussian")
-    model = GLMModel(name="lin_phe", **settings)
+    model = GLMModel(**settings)
     if model.glm.name != "gaussian":
         raise InvalidArgument(
             f"family={model.glm.name!r}: LinPHE fits a linear model: use family='gaussian', or 'log_phe' for rewards "

@@ -19,13 +19,14 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.checks import can_be_squared, check_positive, is_known, is_number
+from explorax.checks import can_be_squared, check_positive, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.history import Moments, check_forgetting
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
+from explorax.policies.confidence import check_confidence, failure
 
 # What least squares models, and what it is played on as a misspecified baseline.
 FAMILIES = ("gaussian", "bernoulli")
@@ -74,13 +75,8 @@ class LinearModel:
     def __post_init__(self) -> None:
         check_positive("ridge", self.ridge)
         check_positive("noise_std", self.noise_std)
-        exploration.check_kind(self.explore)
-        if self.explore == "theory":
-            raise InvalidArgument("explore='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
-        if self.horizon is not None and not (is_number(self.horizon) and self.horizon >= 1):
-            raise InvalidArgument(f"horizon={self.horizon!r} must be at least 1")
-        if self.delta is not None and not (is_number(self.delta) and 0 < self.delta < 1):
-            raise InvalidArgument(f"delta={self.delta!r} must lie between 0 and 1")
+        exploration.check_kind(self.explore, has_theory=False)
+        check_confidence(self.horizon, self.delta)
         check_forgetting(self.discount, self.window)
 
     def is_theory(self, design: str, name: str, given: float | None) -> bool:
@@ -92,10 +88,8 @@ class LinearModel:
 
     @property
     def failure(self) -> float:
-        """δ, the chance that the theory's confidence may fail."""
-        if self.delta is not None:
-            return self.delta
-        return 1 / max(self.horizon or 1, 2)
+        """Return δ, the chance that the theory's confidence may fail."""
+        return failure(self.horizon, self.delta)
 
     def init(self, arms: Array | int, key: Array) -> LinearState:
         """Nothing seen yet."""

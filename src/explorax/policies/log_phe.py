@@ -28,7 +28,7 @@ from explorax.policies.pseudo_rewards import perturbed_history
 
 def log_phe(*, scale: float = 0.5, **settings: Unpack[GLMSettings]) -> Policy:
     """Build LogPHE; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="log_phe", **settings)
+    model = GLMModel(**settings)
     if model.glm.name != "bernoulli":
         raise InvalidArgument(
             f"family={model.glm.name!r}: the coin flips of LogPHE are rewards of 0 and 1: use family='bernoulli', or "

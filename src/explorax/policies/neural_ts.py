@@ -11,7 +11,7 @@ from the paper.
 Reference: Zhang, Zhou, Li & Gu, Neural Thompson Sampling, ICLR 2021, Algorithm 1.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -23,13 +23,20 @@ from explorax.policies.deep_model import DeepSettings
 from explorax.policies.neural_width import NeuralWidthState, neural_policy
 
 
+class Numbers(NamedTuple):
+    """How much NeuralTS explores."""
+
+    scale: float | Array  # ν
+
+
 def neural_ts(*, scale: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
     """Build NeuralTS; see `DeepSettings` for what all deep policies take."""
     check_positive("scale", scale, "; a policy that does not explore is 'deep_fl'")
-    return neural_policy(sampled_scores, scale, ridge, settings)
+    return neural_policy(sampled_scores, Numbers(scale), ridge, settings)
 
 
 def sampled_scores(key: Array, state: NeuralWidthState, values: Array, norms: Array) -> Array:
-    """f + ν σ Z."""
+    """Return f + ν σ Z."""
+    scale: Array = state.numbers.scale
     noise = jax.random.normal(key, values.shape, values.dtype)
-    return values + state.strength * jnp.sqrt(state.ridge) * norms * noise
+    return values + scale * jnp.sqrt(state.ridge) * norms * noise

@@ -10,7 +10,7 @@
 Reference: Zhou, Li & Gu, Neural Contextual Bandits with UCB-based Exploration, ICML 2020, Algorithm 1.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from jax import Array
 
@@ -20,12 +20,19 @@ from explorax.policies.deep_model import DeepSettings
 from explorax.policies.neural_width import NeuralWidthState, neural_policy
 
 
+class Numbers(NamedTuple):
+    """How much NeuralUCB explores."""
+
+    width: float | Array  # γ
+
+
 def neural_ucb(*, width: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
     """Build NeuralUCB; see `DeepSettings` for what all deep policies take."""
     check_positive("width", width, "; a policy that does not explore is 'deep_fl'")
-    return neural_policy(optimistic_scores, width, ridge, settings)
+    return neural_policy(optimistic_scores, Numbers(width), ridge, settings)
 
 
 def optimistic_scores(key: Array, state: NeuralWidthState, values: Array, norms: Array) -> Array:
-    """f + γ √(gᵀU⁻¹g/m)."""
-    return values + state.strength * norms
+    """Return f + γ √(gᵀU⁻¹g/m)."""
+    width: Array = state.numbers.width
+    return values + width * norms

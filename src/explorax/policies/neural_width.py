@@ -27,7 +27,7 @@ of digits (the library's own "digits"); any γ from 0.01 to 1 did as well there.
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,12 +49,12 @@ class NeuralWidthState(NamedTuple):
 
     network: DeepState
     precision: Params  # the diagonal of mU, in the shapes of the weights
-    strength: Array  # () how much the policy explores
+    numbers: Any  # of the rule: how much it explores
     ridge: Array  # () λ
 
 
-def neural_policy(rule: Rule, strength: float, ridge: float, settings: DeepSettings) -> Policy:
-    """The policy that maximizes the scores of a rule."""
+def neural_policy(rule: Rule, numbers: Any, ridge: float, settings: DeepSettings) -> Policy:
+    """Return the policy that maximizes the scores of a rule, which reads a record of numbers from the state."""
     check_positive("ridge", ridge)
     model = DeepModel(**settings)
     trainer = model.trainer()
@@ -65,7 +65,8 @@ def neural_policy(rule: Rule, strength: float, ridge: float, settings: DeepSetti
         features, dtype = network.history.features.shape[1], network.history.features.dtype
         units = representation.units(trainer.network, network.params, features, dtype)
         precision = jax.tree.map(lambda leaf: jnp.full_like(leaf, units * ridge), network.params)
-        return NeuralWidthState(network, precision, jnp.asarray(strength, dtype), jnp.asarray(ridge, dtype))
+        as_arrays = jax.tree.map(lambda number: jnp.asarray(number, dtype), numbers)
+        return NeuralWidthState(network, precision, as_arrays, jnp.asarray(ridge, dtype))
 
     return Policy(checked_init(init), *program(rule, trainer))
 

@@ -27,19 +27,33 @@ NeurIPS 2024.
 """
 
 import math
-from typing import Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.checks import check_positive
-from explorax.glm.ball import fit_on_ball
-from explorax.glm.online import Online
+from explorax.glm.ball import BallFit, fit_on_ball
+from explorax.glm.fit import WeightedRows
+from explorax.glm.memory.base import Estimator, RowMemory
+from explorax.policies import exploration, glm_state
 from explorax.policies.base import Policy, checked_init
-from explorax.policies.glm_learner import GLMState, Learner
+from explorax.policies.confidence import failure
 from explorax.policies.glm_model import GLMModel, program
-from explorax.policies.gloc import failure
-from explorax.policies.linear_model import LinearModel
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much OFUGLB-e explores."""
+
+    scale: float | Array  # a
+    norm_bound: float | Array  # S
+    certainty: float | Array  # log(1/δ)
+
+
+State = GLMState[RowMemory, Numbers]
 
 
 def ofuglb_e(
@@ -57,9 +71,8 @@ def ofuglb_e(
     """Build OFUGLB-e; `GLMSettings` explains the settings that are not in the module's docstring."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     check_positive("norm_bound", norm_bound)
-    LinearModel(explore=explore)  # which checks that it is not the theory's
+    exploration.check_kind(explore, has_theory=False)
     model = GLMModel(
-        name="ofuglb_e",
         ridge=(1 + norm_bound) / (2 * norm_bound**2),  # λ of H; the estimate has none
         horizon=horizon,
         explore=explore,
@@ -68,39 +81,43 @@ def ofuglb_e(
         tolerance=tolerance,
         features=features,
     )
-    numbers = scale, norm_bound, -math.log(failure(horizon, delta))
-    learner = ConstrainedLearner(model.glm, tolerance, None)
+    numbers = Numbers(scale, norm_bound, -math.log(failure(horizon, delta)))
+    estimator = Estimator(model.glm, tolerance)
+    return Policy(
+        checked_init(lambda arms, key: model.init(arms, numbers, keeps_curvature=False)),
+        *program(optimistic_scores, estimator, learn),
+        extend=partial(glm_state.extend, estimator),
+        adopt=lambda state, fresh: glm_state.adopt(constrained(estimator, fresh), state, fresh),
+    )
 
-    def init(arms: Array | int, key: Array) -> GLMState:
-        return model.init(arms, jnp.asarray(numbers, float), whitens=False)._replace(warm=None)
 
-    return Policy(checked_init(init), *program(optimistic_scores, learner), extend=learner.extend, adopt=learner.adopt)
-
-
-class ConstrainedLearner(Learner):
+@dataclass(frozen=True)
+class ConstrainedEstimator(Estimator):
     """The maximum-likelihood estimate among all ‖θ‖ ≤ S."""
 
-    def update(self, state: GLMState, arm: Array, x: Array, reward: Array) -> GLMState:
-        """Record the reward and refit θ̂."""
-        assert not isinstance(state.history, Online)
-        return self.estimate(state._replace(history=state.history.record(arm, x, reward)))
+    radius: Array | float = 1.0  # S
 
-    def estimate(self, state: GLMState) -> GLMState:
-        """The state with θ̂ fitted anew to its history."""
-        assert not isinstance(state.history, Online)
-        _, radius, _ = state.strength
-        last_step = self.last_step(state.theta_mle.dtype)
-        found = fit_on_ball(self.family, state.history, radius, state.theta_mle, last_step)
-        return state._replace(theta_mle=found.theta, converged=found.converged)
+    def fit(self, rows: WeightedRows, ridge: Array, start: Array) -> BallFit:
+        """Fit weighted rows from a start in the ball, without a ridge."""
+        return fit_on_ball(self.family, rows, self.radius, start, self.last_step(start.dtype))
 
 
-def optimistic_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̂ + a √(2 (1 + S) (1 + β²)) ‖x_i‖_{H⁻¹}."""
-    assert not isinstance(state.history, Online)
-    scale, bound, certainty = state.strength
+def constrained(estimator: Estimator, state: State) -> ConstrainedEstimator:
+    """Return the estimator for the bound that is in a state."""
+    return ConstrainedEstimator(estimator.family, estimator.tolerance, None, state.numbers.norm_bound)
+
+
+def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Array) -> State:
+    """Record the reward and refit θ̂ in the ball."""
+    return glm_state.learn(constrained(estimator, state), state, arm, x, reward)
+
+
+def optimistic_scores(estimator: Estimator, key: Array, state: State, arms: Array) -> tuple[Array, Array]:
+    """Return x_iᵀθ̂ + a √(2 (1 + S) (1 + β²)) ‖x_i‖_{H⁻¹}."""
+    scale, bound, certainty = state.numbers
     size = arms.shape[1]
-    steepest = (1 + bound / 2) * jnp.sum(state.history.counts)
+    steepest = (1 + bound / 2) * jnp.sum(state.memory.past.counts)
     excess = certainty + size * jnp.maximum(1, 1 + jnp.log(2 * bound * steepest / size))
     width = scale * jnp.sqrt(2 * (1 + bound) * (1 + excess))
-    norms = jnp.linalg.norm(arms @ learner.inverse_root(state), axis=1)
-    return learner.scores(state, arms) + width * norms, state.converged
+    norms = jnp.linalg.norm(arms @ state.memory.inverse_root(estimator, state.ridge), axis=1)
+    return state.memory.scores(arms) + width * norms, state.converged

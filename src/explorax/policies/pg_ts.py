@@ -35,7 +35,7 @@ Reference: Dumitrascu, Feng & Engelhardt, PG-TS: Improved Thompson Sampling for 
 """
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -45,16 +45,22 @@ from explorax.checks import check_positive, check_whole
 from explorax.errors import InvalidArgument
 from explorax.glm import polya_gamma
 from explorax.glm.linalg import factorize
-from explorax.glm.online import Online
+from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner, score
 from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
 from explorax.policies.glm_tsl import sample
+
+
+class Numbers(NamedTuple):
+    """How much PG-TS explores."""
+
+    scale: float | Array  # a
 
 
 def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings]) -> Policy:
     """Build PG-TS; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="pg_ts", **settings)
+    model = GLMModel(**settings)
     check_whole("sweeps", sweeps, 1)
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     if model.glm.name != "bernoulli":
@@ -62,12 +68,8 @@ def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings
             f"family={model.glm.name!r}: Pólya-Gamma variables are for logistic models: use family='bernoulli', or "
             "'glm_tsl', which samples from an approximate posterior in every family"
         )
-    if model.memory != "exact":
-        raise InvalidArgument(
-            f"memory={model.memory!r}: a sweep goes through all rewards, and a summary has none: use memory='exact', "
-            "or 'glm_tsl'"
-        )
-    return model.policy(Gibbs(sweeps), lambda arms: scale, root_error=None)
+    model.check_knows_rows("a sweep goes through all rewards")
+    return model.policy(Gibbs(sweeps), lambda arms: Numbers(scale), root_error=None)
 
 
 @dataclass(frozen=True)
@@ -76,20 +78,20 @@ class Gibbs:
 
     sweeps: int
 
-    def __call__(self, learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-        """The scores, and whether the fit behind them converged."""
-        assert not isinstance(state.history, Online)  # which is refused when the policy is built
-        counts, sums = state.history.counts, state.history.sums
-        columns = state.history.features.T if state.warm is None else state.warm.columns
+    def __call__(
+        self, estimator: Estimator, key: Array, state: GLMState[RowMemory, Numbers], arms: Array
+    ) -> tuple[Array, Array]:
+        """Return the scores, and whether the fit behind them converged."""
+        memory, past, columns = state.memory, state.memory.past, state.memory.columns()
         first, *keys = jax.random.split(key, 1 + self.sweeps)
-        begin = sample(first, state.theta_mle, learner.inverse_root(state), 1.0)
+        begin = sample(first, state.theta_hat, memory.inverse_root(estimator, state.ridge), 1.0)
 
         def again(theta: Array, key: Array) -> tuple[Array, None]:
-            return sweep(key, columns, counts, sums, state.ridge, theta), None
+            return sweep(key, columns, past.counts, past.sums, state.ridge, theta), None
 
         end, _ = lax.scan(again, begin, jnp.stack(keys))
-        theta = state.theta_mle + state.strength * (end - state.theta_mle)
-        return score(state, arms, theta), state.converged
+        theta = state.theta_hat + state.numbers.scale * (end - state.theta_hat)
+        return memory.scores_at(arms, theta), state.converged
 
 
 def sweep(key: Array, columns: Array, counts: Array, sums: Array, ridge: Array, theta: Array) -> Array:

@@ -25,67 +25,62 @@ The cubic gives U the fourth moment of a binomial number, too.  The total variat
 for M = 33 and falls as 1/M² (8e-6 for M = 65).
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from explorax.checks import check_positive
-from explorax.errors import InvalidArgument
-from explorax.glm import warm
-from explorax.glm.fit import MAX_STEPS, newton
 from explorax.glm.history import Grouped, Rows
-from explorax.glm.online import Online
+from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner
 from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 
 BITS = 32  # coin flips counted one by one
 
 
+class Numbers(NamedTuple):
+    """How many pseudo-rewards there are, and which."""
+
+    scale: float | Array  # a, for each reward
+    low: float | Array
+    high: float | Array
+
+
 def perturbed_history(model: GLMModel, scale: float, low: float = 0.0, high: float = 1.0) -> Policy:
-    """The policy of a model that explores by a = `scale` pseudo-rewards for each reward, which are `low` or `high`."""
+    """Return the policy that explores by a = `scale` pseudo-rewards for each reward, which are `low` or `high`."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
-    if model.memory != "exact":
-        raise InvalidArgument(
-            f"memory={model.memory!r}: pseudo-rewards belong to arms, and a summary knows none: use memory='exact', "
-            "or a policy that perturbs the estimate, such as 'glm_fpl'"
-        )
-    return model.policy(perturbed_scores, lambda arms: jnp.asarray([scale, low, high]))
+    model.check_knows_rows("pseudo-rewards belong to arms")
+    return model.policy(perturbed_scores, lambda arms: Numbers(scale, low, high))
 
 
-def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̃."""
-    assert not isinstance(state.history, Online)  # which is refused when the policy is built
-    history = perturbed(key, state.history, *state.strength)
-    ridge = (1 + state.strength[0]) * state.ridge
+def perturbed_scores(
+    estimator: Estimator, key: Array, state: GLMState[RowMemory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̃ for the estimate on a past with fresh pseudo-rewards."""
+    past = perturbed(key, state.memory.past, state.numbers)
+    ridge = (1 + state.numbers.scale) * state.ridge
     # In a linear model this is where the estimate goes if all pseudo-rewards are 0; a score of 0 means a reward of ½.
-    start = state.theta_mle / (1 + state.strength[0])
-    if state.warm is None:
-        last_step = learner.last_step(start.dtype)
-        found = newton(learner.family, history, ridge, None, start, last_step, MAX_STEPS)
-        return arms @ found.theta, found.converged
-    near = warm.afresh(learner.family, history.features, history.counts, start, ridge)
-    tolerance = learner.score_error(start.dtype)
-    fitted = warm.descend(learner.family, near, history, start, jnp.zeros_like(start), ridge, tolerance)
-    return fitted.scores, fitted.converged
+    start = state.theta_hat / (1 + state.numbers.scale)
+    return state.memory.scores_on(estimator, ridge, arms, past, start)
 
 
-def perturbed(key: Array, history: Grouped | Rows, scale: Array, low: Array, high: Array) -> Grouped:
-    """The history with fresh pseudo-rewards."""
-    flips = pseudo_rewards(history, scale)
+def perturbed(key: Array, past: Grouped | Rows, numbers: Numbers) -> Grouped:
+    """Return the past with fresh pseudo-rewards."""
+    flips = pseudo_rewards(past, jnp.asarray(numbers.scale))
     heads = binomial(key, flips)
-    weights = jnp.minimum(history.counts, 1)
-    counts = history.counts + weights * flips
-    sums = history.sums + weights * (low * (flips - heads) + high * heads)
-    return Grouped(history.features, counts, sums)
+    weights = jnp.minimum(past.counts, 1)
+    counts = past.counts + weights * flips
+    sums = past.sums + weights * (numbers.low * (flips - heads) + numbers.high * heads)
+    return Grouped(past.features, counts, sums)
 
 
-def pseudo_rewards(history: Grouped | Rows, scale: Array) -> Array:
-    """How many there are of each row."""
-    if isinstance(history, Rows):
-        places = jnp.arange(history.capacity, dtype=scale.dtype)
-        return jnp.where(history.counts > 0, ceiling(scale * (places + 1)) - ceiling(scale * places), 0)
-    return ceiling(scale * history.counts)
+def pseudo_rewards(past: Grouped | Rows, scale: Array) -> Array:
+    """Return how many pseudo-rewards each row has."""
+    first, last = past.numbers()
+    return jnp.where(past.counts > 0, ceiling(scale * last) - ceiling(scale * first), 0)
 
 
 def ceiling(numbers: Array) -> Array:

@@ -29,21 +29,30 @@ Reference: Vaswani, Mehrabian, Durand & Kveton, Old Dog Learns New Tricks: Rando
 2020.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from explorax import theory
 from explorax.checks import check_positive, check_whole
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
 from explorax.policies.exploration import best
-from explorax.policies.glm_learner import GLMState, Learner, uncertainty
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
 
 LAST = 1e-8  # ε
+
+
+class Numbers(NamedTuple):
+    """The widths that RandUCB draws from."""
+
+    widths: ArrayLike  # (m,) α z_j
+    chances: ArrayLike  # (m,) P(Z = z_j)
 
 
 def rand_ucb(
@@ -55,40 +64,41 @@ def rand_ucb(
     **settings: Unpack[GLMSettings],
 ) -> Policy:
     """Build RandUCB; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="ucb_glm", **settings)  # whose theory it takes over
+    model = GLMModel(theory_of="ucb_glm", **settings)
     check_whole("points", points, 2)
     check_positive("spread", spread)
     informal = model.informal / (float(model.glm.slope(jnp.zeros(()))) * spread)
     width_of = model.designed(design, "width", width, informal, lambda d: theory.width("ucb_glm", model.problem(d)))
 
-    def strength(arms: Array | int) -> Array:
-        """α z_j and P(Z = z_j) of each point."""
+    def numbers(arms: Array | int) -> Numbers:
         grid = np.linspace(0, 1, points)
         weights = np.exp(-0.5 * (grid[:-1] / spread) ** 2)
         chances = np.append((1 - LAST) * weights / weights.sum(), LAST)
-        return jnp.asarray(np.stack([width_of(arms) * grid, chances]))
+        return Numbers(width_of(arms) * grid, chances)
 
-    return model.policy(randomized_scores, strength, whitens=True, law=chances)
+    return model.policy(randomized_scores, numbers, widths=True, law=chances)
 
 
-def randomized_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̄ + Z α ‖x_i‖_{G⁻¹}."""
-    widths, chances = state.strength
+def randomized_scores(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̄ + Z α ‖x_i‖_{G⁻¹}."""
+    widths, chances = map(jnp.asarray, state.numbers)
     width = widths[draw(key, chances)]
-    return learner.scores(state, arms) + width * uncertainty(state, arms), state.converged
+    return state.memory.scores(arms) + width * state.memory.widths(arms), state.converged
 
 
 def draw(key: Array, chances: Array) -> Array:
-    """The number of a point; the last is drawn apart, an event too rare for the digits of one number in float32."""
+    """Draw the number of a point; the last apart, an event too rare for the digits of one number in float32."""
     first, *rare = jax.random.uniform(key, (3,), chances.dtype)
     inverse = jnp.sum(first * jnp.sum(chances[:-1]) >= jnp.cumsum(chances[:-1])[:-1])
     last = jnp.maximum(*rare) < jnp.sqrt(chances[-1])
     return jnp.where(last, len(chances) - 1, inverse)
 
 
-def chances(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
-    """The chances of the points at which an arm wins, added up."""
-    widths, weights = state.strength
-    scores = learner.scores(state, arms) + widths[:, None] * uncertainty(state, arms)
+def chances(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, offered: Array) -> Array:
+    """Return the chances of the points at which an arm wins, added up."""
+    widths, weights = map(jnp.asarray, state.numbers)
+    scores = state.memory.scores(arms) + widths[:, None] * state.memory.widths(arms)
     winners = jax.vmap(best, (0, None))(scores, offered)
     return jnp.zeros_like(arms[:, 0]).at[winners].add(weights)

@@ -4,7 +4,7 @@
     then                     its last hidden layer φ is frozen, and GLM-FPL plays with the features φ(x)
 
 `representation.py` says what φ is: without standardizing, dead units would leave the curvature singular.  GLM-FPL keeps
-its estimate up at constant cost with refits (`glm.online`), or exactly, for short runs.  It starts from the
+its estimate up at constant cost with refits (`glm.memory.summary`), or exactly, for short runs.  It starts from the
 rewards of the exploration, unless told not to.
 
     m   `percent`          n   `horizon`
@@ -32,18 +32,23 @@ from jax import Array
 from explorax.batching import only_where
 from explorax.checks import check_positive, check_whole, is_number
 from explorax.errors import InvalidArgument, UnknownName
+from explorax.glm.memory.base import Estimator
+from explorax.glm.memory.kept_rows import KeptRows
+from explorax.glm.memory.summary import Summary
 from explorax.networks import check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best, counted
-from explorax.policies.glm_fpl import perturbed_scores
-from explorax.policies.glm_learner import GLMState, Learner
-from explorax.policies.glm_model import GLMModel, Memory
+from explorax.policies.glm_fpl import Numbers, perturbed_scores
+from explorax.policies.glm_model import GLMModel, MemoryName
+from explorax.policies.glm_state import GLMState
 from explorax.policies.representation import Standard, represent, standardize
 
-MEMORIES: dict[str, Memory] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
+MEMORIES: dict[str, MemoryName] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
+
+Head = GLMState[KeptRows | Summary, Numbers]
 
 
 class RepresentationState(NamedTuple):
@@ -51,7 +56,7 @@ class RepresentationState(NamedTuple):
 
     network: DeepState  # its history: the examples of the exploration
     standard: Standard
-    head: GLMState
+    head: Head
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Parts:
     """What a program is compiled for."""
 
     trainer: Trainer
-    learner: Learner
+    estimator: Estimator
     exploring: int  # τ
     reuse: bool
 
@@ -93,7 +98,6 @@ def rep_glm_fpl(
     trainer = model.trainer()
     check_network(trainer.network, embeds=True)
     glm = GLMModel(
-        name="glm_fpl",
         family=model.family,
         ridge=ridge,
         explore="none",
@@ -101,14 +105,14 @@ def rep_glm_fpl(
         capacity=max(capacity, kept),  # it has to hold what the network learned from
         when_full="forget",
     )
-    strength = glm.informal if scale is None else scale
-    parts = Parts(trainer, Learner(glm.glm, None, None), exploring, reuse)
+    numbers = Numbers(glm.informal if scale is None else scale)
+    parts = Parts(trainer, Estimator(glm.glm), exploring, reuse)
 
     def init(arms: Array | int, key: Array) -> RepresentationState:
         network = trainer.init(arms, key, kept, 0.0)
         features, dtype = network.history.features.shape[1], network.history.features.dtype
         size = representation.units(trainer.network, network.params, features, dtype)
-        head = glm.init(size + 1, strength, False, dtype)
+        head = glm.init(size + 1, numbers, dtype)
         return RepresentationState(network, representation.as_they_are(size, dtype), head)
 
     return Policy(checked_init(init), *program(parts))
@@ -117,7 +121,7 @@ def rep_glm_fpl(
 @cache
 def program(parts: Parts) -> Program:
     """`act` and `update`; one for all scales and ridges."""
-    trainer, learner, network = parts.trainer, parts.learner, parts.trainer.network
+    trainer, estimator, network = parts.trainer, parts.estimator, parts.trainer.network
 
     def is_ready(state: DeepState) -> Array:
         return state.history.seen >= parts.exploring
@@ -125,7 +129,7 @@ def program(parts: Parts) -> Program:
     def act(key: Array, state: RepresentationState, arms: Array, t: Array, offered: Array | None = None) -> Action:
         at_random, perturbation = jax.random.split(key)
         features = represent(network, state.network.params, state.standard, arms)
-        perturbed, converged = perturbed_scores(learner, perturbation, state.head, features)
+        perturbed, converged = perturbed_scores(estimator, perturbation, state.head, features)
         scores = jnp.where(is_ready(state.network), perturbed, network.apply(state.network.params, arms))
         forced = t < parts.exploring
         count = arms.shape[0] if offered is None else jnp.sum(offered)
@@ -134,13 +138,14 @@ def program(parts: Parts) -> Program:
         arm = jnp.where(forced, any_arm, best(scores, offered))
         return Action(arm, scores, forced, converged & jnp.isfinite(jnp.sum(scores)))
 
-    def prepare(unready: tuple[Standard, GLMState], trained: DeepState) -> tuple[Standard, GLMState]:
+    def prepare(unready: tuple[Standard, Head], trained: DeepState) -> tuple[Standard, Head]:
         """Freeze the representation, and let GLM-FPL learn what the exploration has brought."""
         standard = standardize(network, trained.params, trained.history)
         if not parts.reuse:
             return standard, unready[1]
         features = represent(network, trained.params, standard, trained.history.features)
-        return standard, learner.learn_rows(unready[1], trained.history._replace(features=features))
+        head, rows = unready[1], trained.history._replace(features=features)
+        return standard, head._replace(memory=head.memory.learn_rows(estimator, head.ridge, rows))
 
     def update(state: RepresentationState, arm: Array, x: Array, reward: Array) -> RepresentationState:
         ready = is_ready(state.network)
@@ -148,7 +153,8 @@ def program(parts: Parts) -> Program:
         begins = is_ready(trained) & ~ready
         standard, head = only_where(begins, prepare, (state.standard, state.head), (trained,))
         features = represent(network, trained.params, standard, x[None])[0]
-        return RepresentationState(trained, standard, learner.update_if(ready, head, features, reward))
+        memory = head.memory.learn(estimator, head.ridge, arm, features, reward, ready)
+        return RepresentationState(trained, standard, head._replace(memory=memory))
 
     def expected(state: RepresentationState) -> Expected:
         return expected_by_network(state.network)

@@ -42,7 +42,6 @@ from explorax.glm.fit import MAX_STEPS, default_tolerance, newton
 from explorax.glm.history import Rows
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
-from explorax.policies.linear_model import LinearModel
 
 RADIUS = 2.0  # of the ball around θ̂
 BATCHES = 5  # τ over d
@@ -51,7 +50,7 @@ BATCHES = 5  # τ over d
 class Path(NamedTuple):
     """Where the gradient steps have led."""
 
-    theta_mle: Array  # (d,) θ̂; 0 before there is one
+    theta_hat: Array  # (d,) θ̂; 0 before there is one
     theta: Array  # (d,) θ̃_j
     mean: Array  # (d,) θ̄_j
     converged: Array  # () bool: whether the fit of θ̂ did
@@ -87,11 +86,11 @@ def sgd_ts(
     """Build SGD-TS; the module's docstring says what the settings are."""
     glm = families.get(family)
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
-    for name, value in (("learning_rate", learning_rate), ("g1", g1), ("g2", g2)):
+    for name, value in (("learning_rate", learning_rate), ("g1", g1), ("g2", g2), ("ridge", ridge)):
         check_positive(name, value)
     if batch is not None:
         check_whole("batch", batch, 1)
-    LinearModel(ridge=ridge, explore=explore)  # checks both
+    exploration.check_kind(explore, has_theory=False)
     spread = scale * (2 * g1**2 + 2 * g2**2) ** 0.5
 
     def init(arms: Array | int, key: Array) -> SgdState:
@@ -153,9 +152,9 @@ def begin(family: Family, history: Rows, ridge: Array) -> Path:
 def gradient_step(family: Family, path: Path, history: Rows, rate: Array) -> Array:
     """θ̃ after a step on the rewards kept, projected onto the ball around θ̂; one that overflows is not taken."""
     residuals = family.mean(history.features @ path.theta) - history.sums
-    offset = path.theta - rate * (residuals @ history.features) - path.theta_mle
+    offset = path.theta - rate * (residuals @ history.features) - path.theta_hat
     distance = jnp.linalg.norm(offset)
-    moved = path.theta_mle + offset * jnp.minimum(1, RADIUS / jnp.where(distance > 0, distance, 1))
+    moved = path.theta_hat + offset * jnp.minimum(1, RADIUS / jnp.where(distance > 0, distance, 1))
     return jnp.where(jnp.isfinite(jnp.sum(moved)), moved, path.theta)
 
 

@@ -8,25 +8,34 @@
 Reference: Li, Lu & Zhou, Provably Optimal Algorithms for Generalized Linear Contextual Bandits, ICML 2017.
 """
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from jax import Array
 
 from explorax import theory
+from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_learner import GLMState, Learner, uncertainty
 from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_state import GLMState
+
+
+class Numbers(NamedTuple):
+    """How much UCB-GLM explores."""
+
+    width: float | Array  # α
 
 
 def ucb_glm(*, design: Design = "informal", width: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
     """Build UCB-GLM; see `GLMSettings` for what all GLM policies take."""
-    model = GLMModel(name="ucb_glm", **settings)
-    strength = model.designed(
+    model = GLMModel(theory_of="ucb_glm", **settings)
+    width_of = model.designed(
         design, "width", width, model.informal, lambda d: theory.width("ucb_glm", model.problem(d))
     )
-    return model.policy(optimistic_scores, strength, whitens=True)
+    return model.policy(optimistic_scores, lambda arms: Numbers(width_of(arms)), widths=True)
 
 
-def optimistic_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
-    """x_iᵀθ̄ + α ‖x_i‖_{G⁻¹}."""
-    return learner.scores(state, arms) + state.strength * uncertainty(state, arms), state.converged
+def optimistic_scores(
+    estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
+) -> tuple[Array, Array]:
+    """Return x_iᵀθ̄ + α ‖x_i‖_{G⁻¹}."""
+    return state.memory.scores(arms) + state.numbers.width * state.memory.widths(arms), state.converged

@@ -1,0 +1,208 @@
+"""A memory of fixed arms: a count and a reward sum for each.  Exact, and a round costs the same at any time.
+
+The curvature is kept from round to round (`glm.warm`), and for optimistic policies that forget nothing the columns
+G^−½ x_i of all arms as well.  Without a ridge the first curvatures are singular, so none is kept.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from explorax.checks import is_known
+from explorax.errors import InvalidArgument
+from explorax.glm import warm
+from explorax.glm.history import Grouped, Recent
+from explorax.glm.linalg import factorize, shrinkage
+from explorax.glm.memory.base import (
+    GRAM_RIDGE,
+    Change,
+    Estimator,
+    Forgetting,
+    Memory,
+    Wanted,
+    check_adoptable,
+    draw_tilt,
+    exact_root,
+    exact_widths,
+    tilted_fit,
+)
+from explorax.glm.warm import Warm
+
+MOST_ROOT_ERROR = 0.1  # how far a kept curvature may be off where the tolerance says it, as e^±
+
+
+class FixedArms(NamedTuple):
+    """Fixed arms, what they have paid, the estimate, and what makes the next one cheap."""
+
+    past: Grouped
+    theta_hat: Array  # (d,) θ̂
+    converged: Array  # () bool: whether the fit of θ̂ did
+    warm: Warm | None  # scores and curvature at θ̂
+    whitened: Array | None  # (d, K) columns G^−½ x
+    forgetting: Forgetting
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> "FixedArms":
+        """Return a memory of these arms with nothing seen yet."""
+        assert not isinstance(wanted.arms, int)
+        kept, recent = None, None
+        if wanted.ridge > 0:
+            kept = warm.start(wanted.arms, jnp.asarray(wanted.ridge, wanted.dtype), wanted.forgets)
+            recent = None if wanted.window is None else Recent.of(wanted.window, wanted.dtype)
+        whitened = None if kept is None or not wanted.widths or wanted.forgets else kept.columns / GRAM_RIDGE**0.5
+        kept = kept if wanted.keeps_curvature else None
+        zeros = jnp.zeros(wanted.size, wanted.dtype)
+        return cls(Grouped.of(wanted.arms), zeros, jnp.asarray(True), kept, whitened, wanted.forgetting(recent))
+
+    @property
+    def n_arms(self) -> int:
+        """Return the number of arms."""
+        return self.past.features.shape[-2]
+
+    def learn(
+        self, estimator: Estimator, ridge: Array, arm: Array, x: Array, reward: Array, really: ArrayLike = True
+    ) -> "FixedArms":
+        """Take in one more reward of an arm, if `really` is true."""
+        learned = self.recorded(arm, x, reward).refitted(estimator, ridge, self, arm, x)
+        return learned if really is True else jax.tree.map(lambda new, old: jnp.where(really, new, old), learned, self)
+
+    def recorded(self, arm: Array, x: Array, reward: Array) -> "FixedArms":
+        """Count one more reward, and forget what it drives out; the estimate stays."""
+        past, recent = self.past, self.forgetting.recent
+        if recent is not None:
+            past, recent = recent.forget(past), recent.record(arm, reward)
+        past = past.record(arm, x, reward, self.forgetting.discount)
+        return self._replace(past=past, forgetting=self.forgetting._replace(recent=recent))
+
+    def refitted(self, estimator: Estimator, ridge: Array, before: "FixedArms", arm: Array, x: Array) -> "FixedArms":
+        """Fit θ̂ to a past that has one more reward of this arm than that of the memory before."""
+        if self.warm is None:
+            found = estimator.fit(self.past, ridge, self.theta_hat)
+            return self._replace(theta_hat=found.theta, converged=found.converged)
+        tolerance = estimator.score_error(x.dtype)
+        root_error = min(MOST_ROOT_ERROR, 100 * tolerance) if estimator.root_error is None else estimator.root_error
+        left = warm.forget(estimator.family, self.warm, before.forgetting.recent, self.forgetting.discount)
+        grown = warm.record(estimator.family, left, self.past, arm, x)
+        given = self.theta_hat, self.converged, ridge, tolerance, root_error
+        fitted, grown = warm.refit(estimator.family, grown, self.past, *given)
+        whitened = None if self.whitened is None else whiten_more(self.whitened, arm)
+        return self._replace(theta_hat=fitted.theta, converged=fitted.converged, warm=grown, whitened=whitened)
+
+    def scores(self, arms: Array) -> Array:
+        """Return x_iᵀθ̂ of each arm."""
+        return arms @ self.theta_hat if self.warm is None else self.warm.scores
+
+    def scores_at(self, arms: Array, theta: Array) -> Array:
+        """Return x_iᵀθ of each arm, for any θ."""
+        return arms @ theta if self.warm is None else theta @ self.warm.columns
+
+    def tilted(self, estimator: Estimator, ridge: Array, arms: Array, tilt: Array) -> tuple[Array, Array]:
+        """Return x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        if self.warm is None:
+            found = tilted_fit(estimator, self.past, ridge, self.theta_hat, self.converged, tilt)
+            return arms @ found.theta, found.converged
+        given = self.theta_hat, tilt, ridge, estimator.score_error(tilt.dtype), self.converged
+        fitted = warm.descend(estimator.family, self.warm, self.past, *given)
+        return fitted.scores, fitted.converged
+
+    def scores_on(
+        self, estimator: Estimator, ridge: Array, arms: Array, past: Grouped, start: Array
+    ) -> tuple[Array, Array]:
+        """Return x_iᵀθ of each arm for the estimate on another past of the same arms, and whether its fit converged."""
+        if self.warm is None:
+            found = estimator.fit(past, ridge, start)
+            return arms @ found.theta, found.converged
+        near = warm.afresh(estimator.family, past.features, past.counts, start, ridge)
+        tolerance = estimator.score_error(start.dtype)
+        fitted = warm.descend(estimator.family, near, past, start, jnp.zeros_like(start), ridge, tolerance)
+        return fitted.scores, fitted.converged
+
+    def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
+        """Return W with W Wᵀ = H(θ̂)⁻¹."""
+        if self.warm is not None:
+            return self.warm.root
+        return exact_root(estimator, self.past, ridge, self.theta_hat)
+
+    def columns(self) -> Array:
+        """Return the arms as columns, (d, K)."""
+        return self.past.features.T if self.warm is None else self.warm.columns
+
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return Σ w_i x_i over the arms."""
+        return weights @ self.past.features if self.warm is None else self.warm.columns @ weights
+
+    def gram(self) -> Array:
+        """Return G = Σ N_x x xᵀ."""
+        if self.warm is None:
+            return self.past.gram()
+        return jnp.einsum("ik,jk->ij", self.warm.columns * self.past.counts, self.warm.columns)
+
+    def tilt_noise(self, key: Array, prior: float | Array) -> Array:
+        """Draw S ~ N(0, G + prior I)."""
+        return draw_tilt(key, self.gram(), prior)
+
+    def widths(self, arms: Array) -> Array:
+        """Return ‖x_i‖ in the norm of G⁻¹ of each arm; where the past is forgotten, in that of (G + λI)⁻¹."""
+        if self.whitened is not None:
+            return jnp.sqrt(jnp.sum(self.whitened**2, axis=0))
+        return exact_widths(arms, self.gram(), self.forgetting.gram_ridge)
+
+    def leaving(self) -> Change | None:
+        """Return what one more reward drives out of the window; None where there is no window."""
+        recent = self.forgetting.recent
+        if recent is None:
+            return None
+        arm, leaves = recent.oldest()
+        return Change(1.0, leaves.astype(self.past.counts.dtype), self.past.features[arm], recent.arms.shape[0])
+
+    def extended(self, estimator: Estimator, ridge: Array, arms: Array) -> "FixedArms":
+        """Return the same past with further arms, which are rows after the old ones; nothing seen of them yet."""
+        nothing = jnp.zeros(len(arms) - len(self.past.counts), arms.dtype)
+        counts, sums = (jnp.concatenate([old, nothing]) for old in (self.past.counts, self.past.sums))
+        past = Grouped(arms, counts, sums)
+        if self.warm is None:
+            return self._replace(past=past)
+        afresh = warm.afresh(estimator.family, arms, counts, self.theta_hat, ridge)
+        afresh = afresh._replace(faded=jax.tree.map(jnp.zeros_like, self.warm.faded))
+        whitened = None
+        if self.whitened is not None:
+            identity = GRAM_RIDGE * jnp.eye(arms.shape[1], dtype=arms.dtype)
+            whitened = factorize(past.gram() + identity).whiten(arms).T
+        return self._replace(past=past, warm=afresh, whitened=whitened)
+
+    def adopting(self, estimator: Estimator, ridge: Array, old: Memory, old_ridge: Array) -> "FixedArms":
+        """Return this empty memory with the past of another one of the same arms."""
+        if not isinstance(old, FixedArms):
+            raise InvalidArgument(
+                "memory must keep what the state knows, got fixed arms on one side. Keep the memory, or give "
+                "memory='constant'."
+            )
+        if not np.array_equal(old.past.features, self.past.features):
+            raise InvalidArgument("arms must be those of the state, got others. Keep the arms and their features.")
+        check_adoptable(old, self)
+        found = estimator.fit(old.past, ridge, old.theta_hat)
+        forgetting = self.forgetting._replace(recent=old.forgetting.recent)
+        adopted = self._replace(past=old.past, theta_hat=found.theta, converged=found.converged, forgetting=forgetting)
+        return adopted.extended(estimator, ridge, self.past.features)
+
+    def known_rewards(self) -> Grouped:
+        """Return the rewards by arm."""
+        return self.past
+
+    def check_pulled(self, arm: ArrayLike, x: ArrayLike) -> None:
+        """Raise if the features are not those of the arm that the memory was made with."""
+        if is_known(self.past.features, arm, x) and not np.array_equal(self.past.features[arm], x):
+            raise InvalidArgument(
+                f"x is not the row of arm {arm} that the state was made with: arms that change need "
+                f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
+            )
+
+
+def whiten_more(whitened: Array, arm: Array) -> Array:
+    """Return the columns G^−½ x_i once x of this arm has been added to G: Potter's update, applied to the arms."""
+    pulled = whitened[:, arm]
+    return whitened - pulled[:, None] * (shrinkage(pulled) * (pulled @ whitened))
