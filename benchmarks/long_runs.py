@@ -103,12 +103,12 @@ def check(
     seen = weights > 1e-12
     with jax.enable_x64(True):
         history = Grouped(rows[seen], weights[seen], weights[seen] * rewards[seen])  # type: ignore[arg-type]
-        exact = fit("bernoulli", history, ridge=1.0, start=agent.state.theta_mle)
+        exact = fit("bernoulli", history, ridge=1.0, start=agent.state.theta_hat)
         curvature = np.asarray(hessian(families.bernoulli, posed(history, ridge=1.0), exact.theta))
     deviations = np.sqrt(np.einsum("id,id->i", test @ np.linalg.inv(curvature), test))
-    drift = np.max(np.abs(test @ (np.asarray(agent.state.theta_mle) - np.asarray(exact.theta))) / deviations)
-    state = agent.state
-    root = state.warm.root if state.warm is not None else getattr(state.history, "root", None)
+    drift = np.max(np.abs(test @ (np.asarray(agent.state.theta_hat) - np.asarray(exact.theta))) / deviations)
+    memory = agent.state.memory
+    root = getattr(getattr(memory, "warm", memory), "root", None)
     if root is None:  # built anew for every decision
         return float(drift), 1.0, 1.0
     eigenvalues = np.linalg.eigvalsh(np.asarray(root).T @ curvature @ np.asarray(root))

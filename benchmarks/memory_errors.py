@@ -67,8 +67,8 @@ def errors(update: Any, kept: int, state: Any, rows: jax.Array, rewards: jax.Arr
         exact = newton(families.bernoulli, history, 1.0, None, None, default_tolerance(rows.dtype), MAX_STEPS).theta
         inverse = jnp.linalg.inv(hessian(families.bernoulli, posed(history, ridge=1.0), exact))
         variances = jnp.sum(tests @ inverse * tests, axis=1)
-        ratios = jnp.sum((tests @ end.history.root) ** 2, axis=1) / variances
-        off = jnp.abs(tests @ (end.theta_mle - exact)) / jnp.sqrt(variances)
+        ratios = jnp.sum((tests @ end.memory.root) ** 2, axis=1) / variances
+        off = jnp.abs(tests @ (end.theta_hat - exact)) / jnp.sqrt(variances)
         return jnp.stack([jnp.max(off), jnp.min(ratios), jnp.max(ratios)])
 
     return jax.lax.map(lambda each: one(*each), (rows, rewards, tests))

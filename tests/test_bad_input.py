@@ -198,12 +198,12 @@ def test_a_full_history_says_so_and_keeps_what_it_has():
         state = policy.update(state, i, ARMS[i], 1.0)
     with pytest.raises(errors.HistoryFull, match="all 4 rows are taken: give a larger capacity"):
         policy.update(state, 4, ARMS[4], 1.0)
-    assert state.history.dropped == 0
+    assert state.memory.past.dropped == 0
     # A compiled loop cannot raise; it keeps the first rows and counts the rest.
     late = jax.jit(policy.update)(state, 4, jnp.asarray(ARMS[4]), 1.0)
-    assert late.history.dropped == 1
-    np.testing.assert_array_equal(late.history.features, state.history.features)
-    np.testing.assert_allclose(late.theta_mle, state.theta_mle, rtol=1e-6)
+    assert late.memory.past.dropped == 1
+    np.testing.assert_array_equal(late.memory.past.features, state.memory.past.features)
+    np.testing.assert_allclose(late.theta_hat, state.theta_hat, rtol=1e-6)
 
 
 def test_one_tree_of_errors():

@@ -11,9 +11,8 @@ import pytest
 from explorax.glm import families, warm
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped, weighted_gram
-from explorax.policies import exploration
-from explorax.policies.glm_fpl import draw_tilt
-from explorax.policies.glm_learner import GLMState, Learner
+from explorax.glm.memory.base import Estimator, Forgetting, draw_tilt
+from explorax.glm.memory.fixed_arms import FixedArms
 from tests.problems import FAMILIES
 
 ARMS, FEATURES, RIDGE = 12, 3, 1.0
@@ -89,12 +88,12 @@ def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(kind):
     history = Grouped(x, counts, jnp.asarray(rng.binomial(np.asarray(counts, int), 0.4), jnp.float32))
     estimate = fit("bernoulli", history, ridge=RIDGE)
     assert estimate.converged
-    state = state_of(history, estimate.theta, kept=kind == "kept curvature")
+    memory = memory_of(history, estimate.theta, kept=kind == "kept curvature")
     scales = jnp.repeat(jnp.asarray([0.5, 5.0, 50.0, 500.0], jnp.float32), 20)
     keys = jax.random.split(jax.random.key(0), len(scales))
     tilts = scales[:, None] * jax.vmap(lambda key: draw_tilt(key, weighted_gram(x, counts), 0.0))(keys)
-    learner = Learner(families.bernoulli, None, None)
-    scores, said = jax.jit(jax.vmap(lambda tilt: learner.tilted(state, x, tilt)))(tilts)
+    estimator = Estimator(families.bernoulli)
+    scores, said = jax.jit(jax.vmap(lambda tilt: memory.tilted(estimator, jnp.float32(RIDGE), x, tilt)))(tilts)
     assert np.all(said)
 
     exactly = jax.tree.map(lambda part: jnp.asarray(part, float), history)
@@ -113,17 +112,16 @@ def test_a_draw_around_an_estimate_that_is_not_right_is_not_excused_by_its_size(
     history = Grouped(x, jnp.full(1, 100.0, jnp.float32), jnp.full(1, 100.0, jnp.float32))
     found = fit("bernoulli", history, ridge=RIDGE)
     assert not found.converged
-    state = state_of(history, found.theta, kept=False)._replace(converged=found.converged)
-    _, said = Learner(families.bernoulli, None, None).tilted(state, x, jnp.full(1, 1e4, jnp.float32))
+    memory = memory_of(history, found.theta, kept=False)._replace(converged=found.converged)
+    tilt = jnp.full(1, 1e4, jnp.float32)
+    _, said = memory.tilted(Estimator(families.bernoulli), jnp.float32(RIDGE), x, tilt)
     assert not said
 
 
-def state_of(history, theta, *, kept):
-    """A state of a GLM policy with this past, as `Learner.tilted` reads it."""
-    ridge = jnp.float32(RIDGE)
-    near = warm.afresh(families.bernoulli, history.features, history.counts, theta, ridge) if kept else None
-    nothing = exploration.Exploration(*(None for _ in exploration.Exploration._fields))
-    return GLMState(history, theta, jnp.asarray(True), nothing, ridge, jnp.ones(()), near, None)
+def memory_of(history, theta, *, kept):
+    """A memory of fixed arms with this past, with or without a kept curvature."""
+    near = warm.afresh(families.bernoulli, history.features, history.counts, theta, jnp.float32(RIDGE))
+    return FixedArms(history, theta, jnp.asarray(True), near if kept else None, None, Forgetting())
 
 
 @pytest.mark.parametrize("grouped", [True, False])

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorax.glm import families, online, warm
-from explorax.glm.fit import default_tolerance, fit
+from explorax.glm import families, warm
+from explorax.glm.fit import fit
 from explorax.glm.history import Grouped, Moments, Recent, Rows
-from explorax.glm.online import GRAM_RIDGE, Online
+from explorax.glm.memory.base import GRAM_RIDGE, Estimator
+from explorax.glm.memory.summary import Summary
 from tests.contract.test_policies import HOSTILE
+from tests.glm.memory.wanted import wanted
 from tests.problems import FAMILIES, draw_rewards, random_rows
 
 ARMS, FEATURES, RIDGE, ROOT_ERROR = 6, 4, 0.5, 0.3
@@ -321,20 +323,22 @@ def test_a_discount_that_forgets_nearly_all_at_once(discount):
 
 
 @partial(jax.jit, static_argnames=("family", "every"))
-def summarize(family, start, x, rewards, discount, floor=None, every=1):
-    """`online.record` in a loop: what is kept after each reward, or each 1000th, say."""
+def summarize(family, start, x, rewards, every=1):
+    """`learn` in a loop: what is kept after each reward, or each 1000th, say."""
 
     def one(kept, now):
-        ridge, last_step = jnp.asarray(RIDGE, x.dtype), default_tolerance(x.dtype)
-        given = kept.online, kept.theta, kept.converged, *now, ridge, last_step
-        return online.record(families.get(family), *given, True, discount, floor), None
+        return kept.learn(Estimator(families.get(family)), jnp.asarray(RIDGE, x.dtype), 0, *now), None
 
     def several(kept, now):
         kept, _ = jax.lax.scan(one, kept, now)
         return kept, kept
 
-    begin = online.Kept(jnp.zeros_like(x[0]), start, jnp.asarray(True))
-    return jax.lax.scan(several, begin, (x.reshape(-1, every, FEATURES), rewards.reshape(-1, every)))[1]
+    return jax.lax.scan(several, start, (x.reshape(-1, every, FEATURES), rewards.reshape(-1, every)))[1]
+
+
+def empty(dtype="float64", discount=DISCOUNT, rows=None, **more):
+    """A summary with nothing seen yet."""
+    return Summary.of(wanted(FEATURES, dtype, ridge=RIDGE, discount=discount or 1.0, **more), rows)
 
 
 def prior_left(rounds, discount):
@@ -355,8 +359,7 @@ def stream(family, rounds=ROUNDS):
 @pytest.mark.parametrize("discount", [0.999, DISCOUNT, 0.6])
 def test_a_gaussian_summary_is_weighted_regression_with_nearly_that_ridge(discount):
     x, rewards = stream("gaussian")
-    start = Online.of(FEATURES, jnp.dtype(float), RIDGE, None, discounts=True)
-    kept = jax.tree.map(np.asarray, summarize("gaussian", start, x, rewards, jnp.asarray(discount)))
+    kept = jax.tree.map(np.asarray, summarize("gaussian", empty(discount=discount), x, rewards))
     left = prior_left(ROUNDS, discount)
     low, high = discount ** (FEATURES - 1), 1 + (FEATURES - 1) * (1 - discount)
     assert low <= np.min(left)
@@ -366,13 +369,13 @@ def test_a_gaussian_summary_is_weighted_regression_with_nearly_that_ridge(discou
         data, cross = (x[: t + 1].T * weights) @ x[: t + 1], (weights * rewards[: t + 1]) @ x[: t + 1]
         # All of it is known in closed form …
         matrix = data + RIDGE * np.diag(left[t])
-        assert off(kept.online.root[t], matrix) < 1e-9
-        assert off(kept.online.gram_inverse[t].T, data + GRAM_RIDGE * np.diag(left[t])) < 1e-6
-        np.testing.assert_allclose(kept.theta[t], np.linalg.solve(matrix, cross), atol=1e-10)
-        np.testing.assert_allclose(kept.online.gram_root[t] @ kept.online.gram_inverse[t], np.eye(FEATURES), atol=1e-7)
+        assert off(kept.root[t], matrix) < 1e-9
+        assert off(kept.gram_inverse[t].T, data + GRAM_RIDGE * np.diag(left[t])) < 1e-6
+        np.testing.assert_allclose(kept.theta_hat[t], np.linalg.solve(matrix, cross), atol=1e-10)
+        np.testing.assert_allclose(kept.gram_root[t] @ kept.gram_inverse[t], np.eye(FEATURES), atol=1e-7)
         # … and not further from what is wanted than the bound says.
         wanted = data + RIDGE * np.eye(FEATURES)
-        ratios = np.linalg.eigvalsh(kept.online.root[t].T @ wanted @ kept.online.root[t])
+        ratios = np.linalg.eigvalsh(kept.root[t].T @ wanted @ kept.root[t])
         assert 1 / high - 1e-9 <= ratios[0] <= ratios[-1] <= 1 / low + 1e-9
 
 
@@ -383,9 +386,8 @@ def test_a_summary_stays_well_over_a_long_time(dtype, floor):
     rounds, discount = 100_000, 0.99
     x, rewards = stream("bernoulli", rounds)
     x = np.where((np.arange(rounds) < 1000)[:, None] | (np.arange(FEATURES) < FEATURES - 1), x, 0)
-    start = Online.of(FEATURES, jnp.dtype(dtype), RIDGE, None, floor or GRAM_RIDGE, discounts=True)
-    numbers = jnp.asarray(discount, dtype), None if floor is None else jnp.asarray(floor, dtype)
-    kept = summarize("bernoulli", start, jnp.asarray(x, dtype), jnp.asarray(rewards, dtype), *numbers, every=1000)
+    start = empty(dtype, discount, widths=floor is not None)  # which makes the floor the ridge
+    kept = summarize("bernoulli", start, jnp.asarray(x, dtype), jnp.asarray(rewards, dtype), every=1000)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(kept))
     kept = jax.tree.map(lambda leaf: np.asarray(leaf, float), kept)
     low, high = discount ** (FEATURES - 1), 1 + (FEATURES - 1) * (1 - discount)
@@ -393,7 +395,7 @@ def test_a_summary_stays_well_over_a_long_time(dtype, floor):
     for t in (1, 10, 99):
         recent = slice(max(0, 1000 * (t + 1) - 4000), 1000 * (t + 1))
         weights = weights_of(recent.stop - recent.start, discount, None)
-        summary = jax.tree.map(lambda leaf, t=t: leaf[t], kept.online)
+        summary = jax.tree.map(lambda leaf, t=t: leaf[t], kept)
         gram = (x[recent].T * weights) @ x[recent] + (floor or GRAM_RIDGE) * np.diag(prior_left(4000, discount)[-1])
         assert off(np.linalg.inv(summary.gram_root).T, gram) < error
         assert off(summary.gram_inverse.T, gram) < error
@@ -401,16 +403,16 @@ def test_a_summary_stays_well_over_a_long_time(dtype, floor):
         assert 1 / (high * RIDGE) * (1 - error) < inverse[-1, -1] < 1 / (low * RIDGE) * (1 + error)
         assert np.linalg.eigvalsh(inverse)[-1] < 1 / (low * RIDGE) * (1 + error)
         # Each slope was taken when its reward came; today's are near.
-        slopes = curvature("bernoulli", x[recent], weights, kept.theta[t])
+        slopes = curvature("bernoulli", x[recent], weights, kept.theta_hat[t])
         assert off(summary.root, slopes) < 0.1
 
 
 def test_adversarial_rewards_leave_a_finite_summary():
     x = np.random.default_rng(6).uniform(-1, 1, (ROUNDS, FEATURES)).astype("float32")
-    start = Online.of(FEATURES, x.dtype, RIDGE, None, discounts=True)
+    start = empty("float32")
     for adversary in HOSTILE["poisson"]:
         rewards = np.array([adversary(t) for t in range(ROUNDS)], "float32")
-        kept = summarize("poisson", start, x, rewards, jnp.asarray(DISCOUNT, "float32"))
+        kept = summarize("poisson", start, x, rewards)
         assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(kept))
         assert np.all(kept.converged)
 
@@ -421,11 +423,9 @@ def test_refits_are_exact_and_never_far_apart(family, how):
     discount, window = FORGETTING[how]
     x, rewards = stream(family)
     rows = Rows.of(window or ROUNDS, FEATURES, jnp.dtype(float), forgets=window is not None)
-    start = Online.of(FEATURES, jnp.dtype(float), RIDGE, rows, discounts=discount is not None)
-    numbers = None if discount is None else jnp.asarray(discount)
-    kept = jax.tree.map(np.asarray, summarize(family, start, x, rewards, numbers))
+    kept = jax.tree.map(np.asarray, summarize(family, empty(discount=discount, rows=rows), x, rewards))
     assert kept.converged.all()
-    due = np.flatnonzero(np.diff(kept.online.refit_at, prepend=2)) + 1  # number of rewards at each refit
+    due = np.flatnonzero(np.diff(kept.refit_at, prepend=2)) + 1  # number of rewards at each refit
     total = [np.sum(weights_of(count, discount, window)) for count in due]
     np.testing.assert_array_equal(np.diff(due), np.ceil(np.array(total[:-1]) / 2))
     assert due[0] == 2
@@ -433,10 +433,10 @@ def test_refits_are_exact_and_never_far_apart(family, how):
     for count in due:
         weights = np.pad(weights_of(count, discount, window), (0, ROUNDS - count))
         expected = exactly(family, x, rewards, weights)
-        np.testing.assert_allclose(kept.theta[count - 1], expected, atol=1e-8)
-        assert off(kept.online.root[count - 1], curvature(family, x, weights, expected)) < 1e-6
+        np.testing.assert_allclose(kept.theta_hat[count - 1], expected, atol=1e-8)
+        assert off(kept.root[count - 1], curvature(family, x, weights, expected)) < 1e-6
         gram = (x.T * weights) @ x + GRAM_RIDGE * np.eye(FEATURES)
-        assert off(np.linalg.inv(kept.online.gram_root[count - 1]).T, gram) < 1e-6
+        assert off(np.linalg.inv(kept.gram_root[count - 1]).T, gram) < 1e-6
 
 
 def test_the_ring_starts_empty_and_goes_round():

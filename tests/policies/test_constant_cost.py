@@ -13,9 +13,7 @@ from scipy import optimize, special
 
 import explorax
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.glm import online
 from explorax.glm.ball import minimize_quadratic, of_root
-from explorax.glm.online import GRAM_RIDGE
 
 RNG = np.random.default_rng(21)
 FEATURES, ROUNDS, RIDGE = 4, 40, 0.7
@@ -38,7 +36,7 @@ SLOPES = {
     "poisson": np.exp,
 }
 KEY = jax.random.key(8)
-FADE = jax.jit(online.fade)
+FADE = jax.jit(lambda memory: memory.faded(jnp.asarray(RIDGE)))
 
 
 def states_of(policy, rewards, arms=FEATURES):
@@ -113,9 +111,10 @@ def test_each_ecolog_estimate_minimizes_its_objective(family, settings):
     mean, slope, cumulant = MEANS[family], SLOPES[family], CUMULANTS[family]
     metric, on_sphere = RIDGE * np.eye(FEATURES), 0
     for before, after, x, y in zip(states[:-1], states[1:], ARMS[PULLS], REWARDS[family], strict=True):
-        center, theta = before.theta_mle, np.asarray(after.theta_mle)
+        center, theta = before.theta_hat, np.asarray(after.theta_hat)
         if "discount" in settings:
-            center, faded = FADE(center, before.history, RIDGE, GRAM_RIDGE, settings["discount"])
+            faded = FADE(before.memory)
+            center = faded.theta_hat
             metric = np.linalg.inv(faded.root @ faded.root.T)
         center = np.asarray(center)
 
@@ -141,7 +140,7 @@ def test_each_ecolog_estimate_minimizes_its_objective(family, settings):
         np.testing.assert_allclose(theta, allowed, atol=2e-3)
         assert objective(theta) <= objective(allowed) + 1e-10
         metric = metric + slope(x @ theta) * np.outer(x, x)
-        root = np.asarray(after.history.root)
+        root = np.asarray(after.memory.root)
         np.testing.assert_allclose(root @ root.T @ metric, np.eye(FEATURES), atol=1e-8)
     if "radius" in settings:
         assert 5 <= on_sphere <= ROUNDS - 5
@@ -151,7 +150,7 @@ def test_each_ecolog_estimate_minimizes_its_objective(family, settings):
 def test_ecolog_ts_samples_around_its_estimate(settings):
     policy = explorax.make("ecolog_ts", scale=1.7, **settings)
     last = states_of(policy, REWARDS["bernoulli"])[-1]
-    center, root = np.asarray(last.theta_mle), np.asarray(last.history.root)
+    center, root = np.asarray(last.theta_hat), np.asarray(last.memory.root)
     action = policy.act(KEY, last, ARMS, ROUNDS)
     np.testing.assert_allclose(action.scores, ARMS @ (center + 1.7 * root @ normal()), rtol=1e-12)
     assert action.arm == np.argmax(action.scores)
@@ -161,20 +160,20 @@ def test_ecolog_ts_samples_around_its_estimate(settings):
 def test_ecolog_ofu_adds_its_bonus_to_the_score(settings):
     policy = explorax.make("ecolog_ofu", width=0.6, **settings)
     last = states_of(policy, REWARDS["bernoulli"])[-1]
-    root = np.asarray(last.history.root)
+    root = np.asarray(last.memory.root)
     norms = np.sqrt(np.sum(ARMS @ root @ root.T * ARMS, axis=1))
     action = policy.act(KEY, last, ARMS, ROUNDS)
-    np.testing.assert_allclose(action.scores, ARMS @ np.asarray(last.theta_mle) + 0.6 * norms, rtol=1e-9)
+    np.testing.assert_allclose(action.scores, ARMS @ np.asarray(last.theta_hat) + 0.6 * norms, rtol=1e-9)
     assert action.arm == np.argmax(action.scores)
 
 
 def test_ecolog_without_a_ball_is_glm_tsl_that_remembers_a_summary():
     first = states_of(explorax.make("ecolog_ts"), REWARDS["bernoulli"], ARMS)[-1]
     second = states_of(explorax.make("glm_tsl", memory="constant"), REWARDS["bernoulli"], ARMS)[-1]
-    jax.tree.map(np.testing.assert_array_equal, first, second)
+    jax.tree.map(np.testing.assert_array_equal, first.memory, second.memory)
     wide = states_of(explorax.make("ecolog_ts", radius=100.0), REWARDS["bernoulli"], ARMS)[-1]
-    np.testing.assert_allclose(wide.theta_mle, first.theta_mle, rtol=1e-12)
-    np.testing.assert_allclose(wide.history.root, first.history.root, rtol=1e-12)
+    np.testing.assert_allclose(wide.theta_hat, first.theta_hat, rtol=1e-12)
+    np.testing.assert_allclose(wide.memory.root, first.memory.root, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

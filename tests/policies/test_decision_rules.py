@@ -157,7 +157,7 @@ def test_lin_ts_is_gaussian_glm_tsl():
     for arm, reward in zip(PULLS, REWARDS, strict=True):
         state = policy.update(state, arm, ARMS[arm], reward)
     found = np.asarray(policy.act(KEY, state, ARMS, len(PULLS)).scores)
-    root = np.asarray(state.warm.root)
+    root = np.asarray(state.memory.warm.root)
     np.testing.assert_allclose(root @ root.T, np.linalg.inv(precision), rtol=1e-9)
     np.testing.assert_allclose(found, ARMS @ (center + root @ normal()), rtol=1e-9)
 

@@ -11,10 +11,10 @@ from scipy import optimize, special, stats
 import explorax
 from explorax import errors
 from explorax.glm import families
+from explorax.glm.memory.base import Estimator
 from explorax.policies.deep_ensemble import deep_ensemble
 from explorax.policies.deep_model import DeepModel
 from explorax.policies.glm_ensemble import glm_ensemble, member_scores, perturb
-from explorax.policies.glm_learner import Learner
 from tests.problems import assert_learns, draw_rewards
 from tests.statistics import FALSE_ALARM, assert_standard_normal
 
@@ -53,8 +53,8 @@ def normals(key, members=MEMBERS):
 
 @functools.cache
 def scorer(family="bernoulli"):
-    learner = Learner(families.get(family), None, 0.3)
-    return jax.jit(lambda state, arms: member_scores(learner, state, arms))
+    estimator = Estimator(families.get(family), None, 0.3)
+    return jax.jit(lambda state, arms: member_scores(estimator, state, arms))
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_each_member_acts_as_often_and_chances_are_their_shares():
     policy = build(memory="constant")
     state = learned(policy, FEATURES, rewards_of("bernoulli"))
     # A summary knows its members to first order.
-    root = np.asarray(state.history.root)
-    thetas = state.theta_mle + (state.prior + state.noise) @ (root @ root.T)
+    root = np.asarray(state.glm.memory.root)
+    thetas = state.theta_hat + (state.prior + state.noise) @ (root @ root.T)
     scores = np.asarray(thetas @ ARMS.T)
     keys = jax.random.split(jax.random.key(3), 4000)
     actions = jax.vmap(policy.act, (0, None, None, None))(keys, state, ARMS, ROUNDS)
@@ -173,8 +173,8 @@ def test_new_arms_change_no_member():
     policy = build()
     state = learned(policy, ARMS, rewards_of("bernoulli"))
     grown = policy.extend(state, jnp.asarray(np.concatenate([ARMS, -ARMS])))
-    assert grown.history.features.shape == (2 * COUNT, FEATURES)
-    for name in ("prior", "noise", "key", "seen", "theta_mle"):
+    assert grown.glm.memory.past.features.shape == (2 * COUNT, FEATURES)
+    for name in ("prior", "noise", "key", "seen", "theta_hat"):
         np.testing.assert_array_equal(getattr(grown, name), getattr(state, name))
 
 
@@ -237,7 +237,7 @@ def test_each_network_acts_as_often_and_chances_are_their_shares():
 def test_the_noise_is_as_large_as_that_of_a_reward():
     for family, deviation in (("bernoulli", 0.5), ("gaussian", 1.0), ("poisson", 1.0)):
         assert build_deep(family=family).init(FEATURES).scale == deviation
-        assert build(family).init(FEATURES).glm.strength == deviation
+        assert build(family).init(FEATURES).glm.numbers.scale == deviation
 
 
 def test_networks_learn():

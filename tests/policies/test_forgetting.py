@@ -14,9 +14,7 @@ from scipy import optimize, special, stats
 
 import explorax
 from explorax.environments.base import Environment, Offer
-from explorax.glm.online import GRAM_RIDGE
-from explorax.policies.glm_fpl import tilt_of
-from explorax.policies.glm_learner import uncertainty
+from explorax.glm.memory.base import GRAM_RIDGE
 from tests.problems import FAMILIES, draw_rewards
 from tests.statistics import FALSE_ALARM, assert_standard_normal
 
@@ -92,7 +90,7 @@ def test_the_estimate_minimizes_the_weighted_loss_and_the_bonus_has_its_floor(fa
         state = learned(chosen, kind, rewards, state, first, last)
         weights = weights_after(last, **FORGETTING[how])
         theta = estimate(family, x[:last], rewards[:last], weights)
-        np.testing.assert_allclose(state.theta_mle, theta, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(state.theta_hat, theta, rtol=0, atol=1e-8)
         assert state.converged
     gram = (x.T * weights) @ x
     norms = np.sqrt(np.sum(FIXED @ np.linalg.inv(gram + RIDGE * np.eye(FEATURES)) * FIXED, axis=1))
@@ -134,12 +132,12 @@ def test_a_window_as_long_as_the_past_changes_nothing(kind, window):
     plain, windowed = (
         learned(policy("ucb_glm", **settings, **how), kind, rewards, last=window) for how in ({}, {"window": window})
     )
-    np.testing.assert_allclose(windowed.theta_mle, plain.theta_mle, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(windowed.theta_hat, plain.theta_hat, rtol=0, atol=1e-12)
     for name in ("counts", "sums"):
-        np.testing.assert_array_equal(getattr(windowed.history, name), getattr(plain.history, name))
+        np.testing.assert_array_equal(getattr(windowed.memory.past, name), getattr(plain.memory.past, name))
     if kind == "fixed":
-        np.testing.assert_allclose(windowed.warm.root, plain.warm.root, rtol=0, atol=1e-12)
-        np.testing.assert_array_equal(windowed.warm.age, plain.warm.age)
+        np.testing.assert_allclose(windowed.memory.warm.root, plain.memory.warm.root, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(windowed.memory.warm.age, plain.memory.warm.age)
 
 
 def test_a_linear_window_as_long_as_the_past_changes_nothing():
@@ -156,17 +154,18 @@ def test_further_arms_keep_what_is_left_of_the_past(how):
     state = start(chosen, "fixed")
     for t in range(ROUNDS):
         if t == 30:  # as if there had been only four arms so far, which would need a program of its own
-            few = state.history
+            few = state.memory.past
             few = few._replace(features=few.features[:4], counts=few.counts[:4], sums=few.sums[:4])
-            state = chosen.extend(state._replace(history=few), jnp.asarray(FIXED))
-            assert state.whitened is None
-            assert state.warm.faded == 0
+            memory = state.memory._replace(past=few)
+            state = chosen.extend(state._replace(memory=memory), jnp.asarray(FIXED))
+            assert state.memory.whitened is None
+            assert state.memory.warm.faded == 0
             arms = ORDER
         state = chosen.update(state, arms[t], FIXED[arms[t]], rewards[t])
     arms, weights = np.concatenate([ORDER[:30] % 4, ORDER[30:]]), weights_after(ROUNDS, **FORGETTING[how])
     theta = estimate("bernoulli", FIXED[arms], rewards, weights)
-    np.testing.assert_allclose(state.theta_mle, theta, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(state.history.counts, np.bincount(arms, weights, minlength=ARMS), rtol=1e-12)
+    np.testing.assert_allclose(state.theta_hat, theta, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(state.memory.past.counts, np.bincount(arms, weights, minlength=ARMS), rtol=1e-12)
 
 
 @BOTH
@@ -177,7 +176,7 @@ def test_tilts_have_the_covariance_of_weighted_rewards(kind, how):
     x, weights = ROWS[kind], weights_after(ROUNDS, **FORGETTING[how])
     keys = jax.random.split(KEY, 4000)
     for prior in (0.0, RIDGE):
-        tilts = jax.vmap(lambda key, prior=prior: tilt_of(key, state, prior))(keys)
+        tilts = jax.vmap(lambda key, prior=prior: state.memory.tilt_noise(key, prior))(keys)
         root = np.linalg.cholesky((x.T * weights) @ x + prior * np.eye(FEATURES))
         assert_standard_normal(np.linalg.solve(root, np.asarray(tilts).T).T)
 
@@ -191,22 +190,22 @@ def test_summaries_forget_too(memory, how):
     state = learned(chosen, "changing", rewards)
     weights = weights_after(ROUNDS, **FORGETTING[how])
     if how == "window":  # what came since the last refit was added, and nothing taken out
-        since = ROUNDS - (int(state.history.refit_at) - 10)
+        since = ROUNDS - (int(state.memory.refit_at) - 10)
         assert 0 < since < 10
         weights = weights_after(ROUNDS, window=20 + since)
     theta = estimate("bernoulli", x, rewards, weights)
     root = np.linalg.cholesky((x.T * (weights * SLOPES["bernoulli"](x @ theta))) @ x + RIDGE * np.eye(FEATURES))
     # In units of the posterior's deviation, of which there are √3 for a θ drawn from it.
-    assert np.linalg.norm(root.T @ (state.theta_mle - theta)) < 0.5
+    assert np.linalg.norm(root.T @ (state.theta_hat - theta)) < 0.5
     norms = np.sqrt(np.sum(FIXED @ np.linalg.inv((x.T * weights) @ x + RIDGE * np.eye(FEATURES)) * FIXED, axis=1))
-    ratios = np.asarray(uncertainty(state, jnp.asarray(FIXED))) / norms
-    # A discount's ridge is off by what `glm.online` says.
+    ratios = np.asarray(state.memory.widths(jnp.asarray(FIXED))) / norms
+    # A discount's ridge is off by what `glm.memory.summary` says.
     gamma = FORGETTING[how].get("discount", 1.0)
     low, high = gamma ** (FEATURES - 1), 1 + (FEATURES - 1) * (1 - gamma)
     assert np.all((high**-0.5 - 1e-9 <= ratios) & (ratios <= low**-0.5 + 1e-9))
     # Other policies keep G itself, so that GLM-FPL's tilts have no noise where nothing was seen.
     tilting = policy("glm_fpl", memory=memory, **FORGETTING[how]).init(FEATURES)
-    np.testing.assert_allclose(tilting.history.gram_root, GRAM_RIDGE**0.5 * np.eye(FEATURES), rtol=1e-6)
+    np.testing.assert_allclose(tilting.memory.gram_root, GRAM_RIDGE**0.5 * np.eye(FEATURES), rtol=1e-6)
 
 
 # Long runs: the last direction is not on offer after a while

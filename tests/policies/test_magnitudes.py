@@ -70,7 +70,7 @@ def test_an_agent_refuses_them_and_goes_on():
         assert agent._now is state
         decision = agent.choose(good)
         agent.learn(decision.id, 1.0)
-        assert np.all(np.isfinite(agent.state.theta_mle))
+        assert np.all(np.isfinite(agent.state.theta_hat))
     arrays = np.stack([GOOD, with_huge("float64")])
     with pytest.raises(errors.InvalidFeatures, match="arms must be at most"):
         agents()[0][0].choose_many(arrays)
@@ -81,7 +81,7 @@ def poisoned(policy):
 
     def update(state, arm, x, reward):
         learned = policy.update(state, arm, x, reward)
-        return learned._replace(theta_mle=jnp.where(reward == 0, jnp.nan, learned.theta_mle))
+        return learned._replace(theta_hat=jnp.where(reward == 0, jnp.nan, learned.theta_hat))
 
     return policy._replace(update=update)
 

@@ -22,8 +22,8 @@ from explorax.errors import InvalidArgument
 from explorax.glm import families, warm
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped, Rows
+from explorax.glm.memory.base import Estimator
 from explorax.policies.evill import draw_tilt
-from explorax.policies.glm_learner import Learner
 from explorax.policies.pseudo_rewards import binomial, ceiling, perturbed, pseudo_rewards, rounded
 from explorax.policies.rand_ucb import draw
 from tests.statistics import FALSE_ALARM, assert_standard_normal
@@ -56,10 +56,12 @@ def learned(name, kind="fixed", family="bernoulli", **settings):
     """A policy and its state after the history, put together without the rounds that led there."""
     policy = explorax.make(name, family=family, ridge=RIDGE, capacity=60, **settings)
     state = policy.init(ARMS if kind == "fixed" else 4)
-    theta, kept = estimate(family), None
+    theta = estimate(family)
+    memory = state.memory._replace(past=HISTORIES[kind], theta_hat=theta)
     if kind == "fixed":
         kept = warm.afresh(families.get(family), HISTORY.features, HISTORY.counts, theta, state.ridge)
-    return policy, state._replace(history=HISTORIES[kind], theta_mle=theta, warm=kept, whitened=None)
+        memory = memory._replace(warm=kept, whitened=None)
+    return policy, state._replace(memory=memory)
 
 
 def scores(name, kind="fixed", family="bernoulli", **settings):
@@ -96,8 +98,8 @@ def assert_frequencies(counts, chances):
 @pytest.mark.parametrize(("kind", "family"), [("fixed", "bernoulli"), ("changing", "bernoulli"), ("fixed", "poisson")])
 def test_the_first_newton_step_of_evill_is_the_draw_of_glm_tsl(kind, family):
     _, state = learned("evill", kind, family, scale=1.7)
-    tilt = np.asarray(draw_tilt(Learner(families.get(family), None, None), KEY, state))
-    theta = np.asarray(state.theta_mle)
+    tilt = np.asarray(draw_tilt(Estimator(families.get(family)), KEY, state))
+    theta = np.asarray(state.theta_hat)
     step = theta + np.linalg.solve(curvature(family, theta), tilt)
     np.testing.assert_allclose(ARMS @ step, scores("glm_tsl", kind, family, scale=1.7), rtol=1e-6)
     # … and the policy goes on from there to the fit with that tilt.
@@ -109,10 +111,10 @@ def test_the_first_newton_step_of_evill_is_the_draw_of_glm_tsl(kind, family):
 
 def test_the_tilt_of_evill_has_the_curvature_for_its_covariance():
     _, state = learned("evill", scale=2.0)
-    learner = Learner(families.bernoulli, None, None)
+    estimator = Estimator(families.bernoulli)
     keys = jax.random.split(KEY, 20_000)
-    tilts = np.asarray(jax.jit(jax.vmap(lambda key: draw_tilt(learner, key, state)))(keys))
-    root = np.linalg.cholesky(4.0 * curvature("bernoulli", np.asarray(state.theta_mle)))
+    tilts = np.asarray(jax.jit(jax.vmap(lambda key: draw_tilt(estimator, key, state)))(keys))
+    root = np.linalg.cholesky(4.0 * curvature("bernoulli", np.asarray(state.theta_hat)))
     assert_standard_normal(np.linalg.solve(root, tilts.T).T)
 
 
@@ -125,15 +127,14 @@ def test_gaussian_evill_is_glm_tsl():
         assert found.arm == expected.arm
         state = second.update(state, found.arm, ARMS[found.arm], float(np.sin(t) + ARMS[found.arm, 0]))
     # The same scale, and so the same state.
-    np.testing.assert_array_equal(first.init(ARMS).strength, state.strength)
+    np.testing.assert_array_equal(first.init(ARMS).numbers.scale, state.numbers.scale)
 
 
 def test_evill_is_glm_tsl_where_the_past_is_a_summary():
     first, second = (explorax.make(name, memory="constant", scale=1.3) for name in ("evill", "glm_tsl"))
     state = first.init(4)
-    state = state._replace(
-        theta_mle=estimate("bernoulli"), history=state.history._replace(root=jnp.tri(4) + jnp.eye(4))
-    )
+    memory = state.memory._replace(theta_hat=estimate("bernoulli"), root=jnp.tri(4) + jnp.eye(4))
+    state = state._replace(memory=memory)
     np.testing.assert_array_equal(first.act(KEY, state, ARMS, 60).scores, second.act(KEY, state, ARMS, 60).scores)
 
 
@@ -149,8 +150,8 @@ def grid(points=20, spread=0.125):
 
 def parts(state):
     """x_iᵀθ̄ and ‖x_i‖_{G⁻¹}."""
-    gram = (ARMS.T * np.asarray(state.history.counts)) @ ARMS + 1e-6 * np.eye(4)
-    return ARMS @ np.asarray(state.theta_mle), np.sqrt(np.sum(ARMS @ np.linalg.inv(gram) * ARMS, axis=1))
+    gram = (ARMS.T * np.asarray(state.memory.past.counts)) @ ARMS + 1e-6 * np.eye(4)
+    return ARMS @ np.asarray(state.theta_hat), np.sqrt(np.sum(ARMS @ np.linalg.inv(gram) * ARMS, axis=1))
 
 
 WIDTHS = {

@@ -26,7 +26,7 @@ def root_of(noise, turned):
 def expected_scores(twin, noise, probe_noise, probe_scores):
     """The reference's scores; TSL and FPL get the root that explorax uses, and check that it is one."""
     if isinstance(twin, reference.TSL):
-        moves = np.linalg.lstsq(twin.arms, (probe_scores - twin.arms @ twin.theta_mle).T, rcond=None)[0].T
+        moves = np.linalg.lstsq(twin.arms, (probe_scores - twin.arms @ twin.theta_hat).T, rcond=None)[0].T
         return twin.scores(noise, root_of(probe_noise, moves / twin.scale))
     if isinstance(twin, reference.FPL):
         tilts = np.stack([twin.tilt_of(scores) for scores in probe_scores])

@@ -251,10 +251,13 @@ class GLMModel:
         """Return whether the memory keeps the rewards that its estimate is the exact one of."""
         return jax.eval_shape(lambda: builder_of(self.memory)(self.wanted(1))).past is not None
 
-    def check_knows_rows(self, why: str) -> None:
-        """Raise unless the memory keeps the rewards themselves."""
+    def check_knows_rows(self, purpose: str, otherwise: str = "") -> None:
+        """Raise unless the memory keeps the rewards themselves, for a purpose; `otherwise` is another remedy."""
         if not self.knows_rows():
-            raise InvalidArgument(f"memory={self.memory!r}: {why}, and a summary knows none: use memory='exact'")
+            raise InvalidArgument(
+                f"memory must keep the rewards themselves for {purpose}, got {self.memory!r}. Use memory='exact'"
+                f"{otherwise}."
+            )
 
     def policy(
         self,

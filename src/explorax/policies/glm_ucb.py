@@ -58,7 +58,7 @@ def glm_ucb(
             check_positive(name, value)
 
     if radius is not None:
-        model.check_knows_rows("a projection (radius) needs the rewards themselves")
+        model.check_knows_rows(f"a projection (radius={radius})")
 
     def numbers(arms: Array | int) -> Numbers:
         rho = width_of(arms)

@@ -68,7 +68,7 @@ def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings
             f"family={model.glm.name!r}: Pólya-Gamma variables are for logistic models: use family='bernoulli', or "
             "'glm_tsl', which samples from an approximate posterior in every family"
         )
-    model.check_knows_rows("a sweep goes through all rewards")
+    model.check_knows_rows("sweeps over all of them", ", or glm_tsl in place of pg_ts")
     return model.policy(Gibbs(sweeps), lambda arms: Numbers(scale), root_error=None)
 
 

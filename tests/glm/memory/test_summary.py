@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special
-from scipy.optimize import brentq
 
 import explorax
 from explorax.environments import logistic
 from explorax.errors import HistoryFull, InvalidArgument, UnknownName
-from explorax.glm import families, online
-from explorax.glm.fit import default_tolerance
+from explorax.glm import families
 from explorax.glm.history import Grouped, Rows
-from explorax.glm.online import GRAM_RIDGE, Online
+from explorax.glm.memory.base import GRAM_RIDGE, Estimator
+from explorax.glm.memory.summary import Summary
 from tests.contract.test_policies import HOSTILE
+from tests.glm.memory.wanted import wanted
 from tests.problems import FAMILIES, random_rows
 from tests.statistics import assert_standard_normal
 
@@ -35,85 +35,25 @@ SLOPES = {
 }
 
 
-# The step of one reward
-
-REWARDS = {
-    "bernoulli": (-3.0, 0.0, 0.3, 1.0, 4.5),  # perturbed rewards are any real numbers
-    "gaussian": (-1e6, -1.0, 0.0, 2.0, 1e6),
-    "poisson": (-2.0, 0.0, 1.0, 50.0, 1e3, 1e6),
-}
-SCORES = (-200.0, -30.0, -2.0, 0.0, 0.7, 8.0, 40.0, 85.0, 100.0, 250.0, 600.0, 800.0)  # e^100 is infinite in float32
-NORMS = (0.0, 1e-8, 1e-3, 0.3, 1.0, 20.0, 1e4)
-
-
-def root_of(family, score, q, reward):
-    """c from a bracketing search in float64."""
-    mean = MEANS[family]
-
-    def excess(c):
-        return c + mean(score + c * q) - reward
-
-    residual = reward - mean(score)
-    if residual == 0:
-        return 0.0
-    if q == 0:
-        return residual
-    # Twice the residual is beyond the root even after rounding.
-    return brentq(excess, min(2 * residual, 0), max(2 * residual, 0), xtol=1e-300, rtol=1e-15, maxiter=5000)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_step_is_the_root_that_scipy_finds(family, dtype):
-    cases = np.stack(np.meshgrid(SCORES, NORMS, REWARDS[family]), axis=-1).reshape(-1, 3).astype(dtype)
-    score, q, reward = cases.astype(float).T
-    step = jax.jit(jax.vmap(functools.partial(online.residual_after, families.get(family))))
-    found = np.asarray(step(*jnp.asarray(cases).T), float)
-    assert np.all(np.isfinite(found))
-    # A feature vector of zeros has c = y − μ, which may overflow: then a large number will do.
-    infinite = (q == 0) & (score > np.log(np.finfo(dtype).max)) & (family == "poisson")
-    assert np.all(found[infinite] < -1e30)
-    cases, score, q, reward, found = (part[~infinite] for part in (cases, score, q, reward, found))
-    residual = reward - np.vectorize(MEANS[family])(score)
-    assert np.all(found * np.sign(residual) >= 0)
-    assert np.all(np.abs(found) <= np.abs(residual) * (1 + 4 * np.finfo(dtype).eps) + np.finfo(dtype).eps)
-    expected = np.array([root_of(family, *map(float, case)) for case in cases])
-    after = score + expected * q
-    mean, slope = np.vectorize(MEANS[family])(after), SLOPES[family](after)
-    # Rounding of the terms that cancel at the root, over the slope there.
-    terms = np.abs(expected) + np.abs(reward) + np.abs(mean) + slope * (np.abs(score) + np.abs(expected * q))
-    allowed = 16 * np.finfo(dtype).eps * (terms / (1 + q * slope) + np.abs(expected)) + np.finfo(dtype).tiny
-    bad = np.abs(found - expected) > allowed
-    assert not bad.any(), f"{cases[bad][0]} and {bad.sum() - 1} more: {found[bad][0]} is not {expected[bad][0]}"
-
-
 # One reward after the other
 
 
 @functools.partial(jax.jit, static_argnames="family")
-def play(family, start, theta, x, rewards, really):
-    """`record` in a loop: the summary and the estimate after each reward, and the last of them with all rows."""
+def play(family, start, x, rewards, really):
+    """`learn` in a loop: the memory after the last reward, and after each with the number of rows in their place."""
+    estimator, ridge = Estimator(families.get(family)), jnp.asarray(RIDGE, x.dtype)
 
-    def one(carry, now):
-        kept = online.record(
-            families.get(family),
-            *carry,
-            True,
-            *now[:2],
-            jnp.asarray(RIDGE, x.dtype),
-            default_tolerance(x.dtype),
-            now[2],
-        )
-        seen = kept.online.rows and kept.online.rows.seen
-        return (kept.online, kept.theta), kept._replace(online=kept.online._replace(rows=seen))
+    def one(kept, now):
+        kept = kept.learn(estimator, ridge, 0, *now)
+        return kept, kept._replace(rows=kept.rows and kept.rows.seen)
 
-    return jax.lax.scan(one, (start, theta), (x, rewards, really))
+    return jax.lax.scan(one, start, (x, rewards, really))
 
 
 def nothing(dtype="float64", capacity=None):
     rows = None if capacity is None else Rows.of(capacity, FEATURES, jnp.dtype(dtype), forgets=False)
     # As NumPy arrays, like all states here, so that one program serves both a beginning and a continuation.
-    return jax.tree.map(np.asarray, (Online.of(FEATURES, jnp.dtype(dtype), RIDGE, rows), jnp.zeros(FEATURES, dtype)))
+    return jax.tree.map(np.asarray, Summary.of(wanted(FEATURES, dtype, ridge=RIDGE), rows))
 
 
 @functools.cache
@@ -134,13 +74,13 @@ def repeated(tree):
 def refit_batch(start, x, rewards, really):
     """A batch of memories that refit, in the Bernoulli family; tests that need one of them take it from here."""
     batched = jax.vmap(functools.partial(play, "bernoulli"))
-    return jax.tree.map(np.asarray, batched(*start, x, rewards, really))
+    return jax.tree.map(np.asarray, batched(start, x, rewards, really))
 
 
 @functools.cache
 def played(family):
     """A memory of constant size."""
-    return jax.tree.map(np.asarray, play(family, *nothing(), *stream(family), np.ones(ROUNDS, bool)))
+    return jax.tree.map(np.asarray, play(family, nothing(), *stream(family), np.ones(ROUNDS, bool)))
 
 
 @functools.cache
@@ -168,25 +108,25 @@ def squares(roots):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_roots_are_those_of_the_curvature_and_the_gram_matrix(family):
-    (_, _), kept = played(family)
+    _, kept = played(family)
     x, _ = stream(family)
-    expected = np.linalg.inv(curvatures(family, x, kept.theta)[1:])
-    np.testing.assert_allclose(squares(kept.online.root), expected, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(squares(kept.online.gram_root), grams(x), rtol=1e-12, atol=1e-10)
+    expected = np.linalg.inv(curvatures(family, x, kept.theta_hat)[1:])
+    np.testing.assert_allclose(squares(kept.root), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(squares(kept.gram_root), grams(x), rtol=1e-12, atol=1e-10)
     # R⁻¹ starts at 1000, so that a product with R is as exact as numbers of that size are.
-    product = kept.online.gram_root @ kept.online.gram_inverse
+    product = kept.gram_root @ kept.gram_inverse
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(FEATURES), product.shape), rtol=0, atol=1e-9)
-    assert np.min(np.linalg.eigvalsh(squares(kept.online.root))) > 0
+    assert np.min(np.linalg.eigvalsh(squares(kept.root))) > 0
     assert np.all(kept.converged)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_estimate_minimizes_the_proximal_objective(family):
-    (_, _), kept = played(family)
+    _, kept = played(family)
     x, rewards = stream(family)
-    before = np.concatenate([np.zeros((1, FEATURES)), kept.theta[:-1]])
-    pull = np.einsum("tij,tj->ti", curvatures(family, x, kept.theta)[:-1], kept.theta - before)
-    misses = np.vectorize(MEANS[family])(np.sum(x * kept.theta, axis=1)) - rewards
+    before = np.concatenate([np.zeros((1, FEATURES)), kept.theta_hat[:-1]])
+    pull = np.einsum("tij,tj->ti", curvatures(family, x, kept.theta_hat)[:-1], kept.theta_hat - before)
+    misses = np.vectorize(MEANS[family])(np.sum(x * kept.theta_hat, axis=1)) - rewards
     np.testing.assert_allclose(pull + misses[:, None] * x, 0, rtol=0, atol=1e-10)
 
 
@@ -201,17 +141,21 @@ def test_the_first_reward_leads_to_the_exact_estimate(family):
     x = np.random.default_rng(3).normal(size=(ROUNDS, FEATURES))
     for reward in (0.0, 1.0, 4.5) if family == "bernoulli" else (0.0, 1.0, 30.0, 1e3, 1e6):
         rewards = np.full(ROUNDS, reward)
-        (_, theta), _ = play(family, *nothing(), x, rewards, np.arange(ROUNDS) < 1)
-        np.testing.assert_allclose(theta, exactly(family, x, rewards, 1), rtol=1e-8, err_msg=f"reward {reward}")
+        last, _ = play(family, nothing(), x, rewards, np.arange(ROUNDS) < 1)
+        np.testing.assert_allclose(
+            last.theta_hat, exactly(family, x, rewards, 1), rtol=1e-8, err_msg=f"reward {reward}"
+        )
 
 
 def test_gaussian_estimates_are_ridge_regression_at_all_times():
-    (_, _), kept = played("gaussian")
+    _, kept = played("gaussian")
     x, rewards = stream("gaussian")
     normal = grams(x) + (RIDGE - GRAM_RIDGE) * np.eye(FEATURES)
     targets = np.cumsum(x * rewards[:, None], axis=0)
-    np.testing.assert_allclose(kept.theta, np.linalg.solve(normal, targets[:, :, None])[:, :, 0], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(squares(kept.online.root), np.linalg.inv(normal), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        kept.theta_hat, np.linalg.solve(normal, targets[:, :, None])[:, :, 0], rtol=0, atol=1e-10
+    )
+    np.testing.assert_allclose(squares(kept.root), np.linalg.inv(normal), rtol=0, atol=1e-10)
 
 
 LONG = 5000
@@ -227,16 +171,16 @@ def long_runs(request):
         for first in range(0, LONG, ROUNDS):
             piece = slice(first, first + ROUNDS)
             now = jnp.asarray(x[piece], dtype), jnp.asarray(rewards[piece], dtype), np.ones(ROUNDS, bool)
-            carry = jax.tree.map(np.asarray, play(request.param, *carry, *now)[0])
-        assert all(leaf.dtype == dtype for leaf in (carry[1], carry[0].root, carry[0].gram_root))
+            carry = jax.tree.map(np.asarray, play(request.param, carry, *now)[0])
+        assert all(leaf.dtype == dtype for leaf in (carry.theta_hat, carry.root, carry.gram_root))
         ends.append(jax.tree.map(lambda leaf: leaf.astype(float), carry))
     return x, ends
 
 
 def test_float32_stays_close_after_thousands_of_rewards(long_runs):
-    _, ((wide, theta), (narrow, narrow_theta)) = long_runs
+    _, (wide, narrow) = long_runs
     # Errors in units of one standard deviation of the posterior, and of the matrices in ratio to what they should be.
-    assert np.linalg.norm(np.linalg.solve(wide.root, narrow_theta - theta)) < 1e-3
+    assert np.linalg.norm(np.linalg.solve(wide.root, narrow.theta_hat - wide.theta_hat)) < 1e-3
     for name in ("root", "gram_root", "gram_inverse"):
         exact, found = getattr(wide, name), getattr(narrow, name)
         side = np.linalg.solve(exact, found) if name != "gram_inverse" else found @ np.linalg.inv(exact)
@@ -246,7 +190,7 @@ def test_float32_stays_close_after_thousands_of_rewards(long_runs):
 
 
 def test_float64_is_exact_after_thousands_of_rewards(long_runs):
-    x, ((wide, _), _) = long_runs
+    x, (wide, _) = long_runs
     np.testing.assert_allclose(squares(wide.gram_root), grams(x)[-1], rtol=1e-11, atol=1e-9)
     np.testing.assert_allclose(wide.gram_root @ wide.gram_inverse, np.eye(FEATURES), rtol=0, atol=1e-9)
 
@@ -263,26 +207,26 @@ def exact_estimates():
 def test_refits_are_exact_and_happen_when_rewards_have_grown_by_a_half():
     _, kept = refitted()
     seen = np.arange(1, ROUNDS + 1)
-    np.testing.assert_array_equal(kept.online.rows, seen)
+    np.testing.assert_array_equal(kept.rows, seen)
     following = np.array([*REFITS, 210])
-    np.testing.assert_array_equal(kept.online.refit_at, following[np.searchsorted(following, seen, side="right")])
+    np.testing.assert_array_equal(kept.refit_at, following[np.searchsorted(following, seen, side="right")])
     at = np.array(REFITS) - 1
     theta, (x, _) = exact_estimates()[at], stream("bernoulli")
-    np.testing.assert_allclose(kept.theta[at], theta, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(kept.theta_hat[at], theta, rtol=0, atol=1e-9)
     for i, count in enumerate(REFITS):
         slopes = SLOPES["bernoulli"](x[:count] @ theta[i])
         inverse = np.linalg.inv((x[:count].T * slopes) @ x[:count] + RIDGE * np.eye(FEATURES))
-        np.testing.assert_allclose(squares(kept.online.root[at[i]]), inverse, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(squares(kept.online.gram_root), grams(x), rtol=1e-10, atol=1e-9)
-    product = kept.online.gram_root @ kept.online.gram_inverse
+        np.testing.assert_allclose(squares(kept.root[at[i]]), inverse, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(squares(kept.gram_root), grams(x), rtol=1e-10, atol=1e-9)
+    product = kept.gram_root @ kept.gram_inverse
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(FEATURES), product.shape), rtol=0, atol=1e-7)
     assert np.all(kept.converged)
 
 
 def drift(kept):
     """‖θ − θ̂‖_H for the exact θ̂ after each reward: about √d for a θ drawn from the posterior."""
-    off = kept.theta - exact_estimates()
-    return np.linalg.norm(np.linalg.solve(kept.online.root, off[:, :, None])[:, :, 0], axis=1)
+    off = kept.theta_hat - exact_estimates()
+    return np.linalg.norm(np.linalg.solve(kept.root, off[:, :, None])[:, :, 0], axis=1)
 
 
 def test_refits_take_the_drift_away():
@@ -301,9 +245,9 @@ def assert_same_bits(first, second):
 def test_a_reward_that_does_not_count_changes_nothing():
     nobody = *stream("bernoulli", 2), np.zeros(ROUNDS, bool)
     state, _ = played("bernoulli")
-    assert_same_bits(play("bernoulli", *state, *nobody)[0], state)
+    assert_same_bits(play("bernoulli", state, *nobody)[0], state)
     state, _ = refitted()
-    state = repeated((state[0]._replace(refit_at=np.asarray(ROUNDS + 1)), state[1]))  # one that counts would refit
+    state = repeated(state._replace(refit_at=np.asarray(ROUNDS + 1)))  # one that counts would refit
     assert_same_bits(refit_batch(state, *repeated(nobody))[0], state)
 
 
@@ -315,7 +259,7 @@ def test_each_of_a_batch_has_its_own_rewards_and_refits():
     idle = ~really[:, 1:]
     for leaf in jax.tree.leaves(kept):
         np.testing.assert_array_equal(leaf[:, 1:][idle], leaf[:, :-1][idle])
-    np.testing.assert_array_equal(kept.online.rows, np.cumsum(really, axis=1))
+    np.testing.assert_array_equal(kept.rows, np.cumsum(really, axis=1))
     # The same with those that count in front of the others: refits come after as many rewards, and at other times.
     order = np.argsort(~really, axis=1, kind="stable")
     in_front = (np.take_along_axis(each, order, axis=1) for each in (rewards, really))
@@ -335,7 +279,7 @@ def test_adversarial_rewards_leave_finite_states(family, dtype, capacity):
     x = np.random.default_rng(0).uniform(-1, 1, (ROUNDS, FEATURES)).astype(dtype)
     rewards = np.array([[stream(t) for t in range(ROUNDS)] for stream in HOSTILE[family]], dtype)
     really = np.ones(ROUNDS, bool)
-    found = [play(family, *nothing(dtype, capacity), x, y, really) for y in rewards]
+    found = [play(family, nothing(dtype, capacity), x, y, really) for y in rewards]
     if (family, dtype) == ("bernoulli", "float64"):
         found += [refit_batch(*repeated((nothing(capacity=ROUNDS), x, y, really))) for y in rewards]
     for state, kept in found:
@@ -343,7 +287,7 @@ def test_adversarial_rewards_leave_finite_states(family, dtype, capacity):
         # Counts of a million next to none at all: rounding leaves scores of float32 less certain than is promised.
         assert np.all(kept.converged) or (family, dtype) == ("poisson", "float32")
         # No direction is lost.
-        assert np.all(np.linalg.eigvalsh(squares(np.asarray(kept.online.root, float))) > 0)
+        assert np.all(np.linalg.eigvalsh(squares(np.asarray(kept.root, float))) > 0)
 
 
 # Policies
@@ -365,16 +309,16 @@ def learned(memory):
     state, gram = fpl.init(FEATURES), grams(x[:PULLS])[-1]
     if memory == "refitted":  # by the program that is there already
         kept = jax.tree.map(lambda leaf: leaf[PULLS - 1], refitted()[1])
-        state = state._replace(history=kept.online, theta_mle=kept.theta)
-        thetas = [kept.theta] * PULLS
+        state = state._replace(memory=kept)
+        thetas = [kept.theta_hat] * PULLS
     else:
         thetas = []
         for t in range(PULLS):
             state = fpl.update(state, 0, x[t], min(max(rewards[t], 0.0), 1.0))
-            thetas.append(state.theta_mle)
+            thetas.append(state.theta_hat)
     # What decisions read of either memory, as NumPy arrays, so that both have one program.
-    state = jax.tree.map(np.asarray, state._replace(history=state.history._replace(rows=None)))
-    return state, state.theta_mle, curvatures("bernoulli", x[:PULLS], np.asarray(thetas))[-1], gram
+    state = jax.tree.map(np.asarray, state._replace(memory=state.memory._replace(rows=None)))
+    return state, state.theta_hat, curvatures("bernoulli", x[:PULLS], np.asarray(thetas))[-1], gram
 
 
 ON_OFFER = np.random.default_rng(6).normal(size=(ARMS, FEATURES))  # invertible, so that scores tell θ̃
@@ -410,8 +354,8 @@ def test_thompson_samples_have_covariance_a2_inverse_curvature(memory):
 
 def test_tilts_with_the_noise_of_a_prior_have_its_covariance_too():
     state, _, _, gram = learned("constant")
-    summary = jax.tree.map(lambda leaf: leaf.astype("float32"), state.history)
-    tilts = jax.jit(jax.vmap(lambda key: online.tilt_noise(key, summary, 20.0)))(KEYS)
+    summary = jax.tree.map(lambda leaf: leaf.astype("float32"), state.memory)
+    tilts = jax.jit(jax.vmap(lambda key: summary.tilt_noise(key, 20.0)))(KEYS)
     assert tilts.dtype == "float32"
     root = np.linalg.cholesky(gram + 20 * np.eye(FEATURES))
     assert_standard_normal(np.linalg.solve(root, np.asarray(tilts, float).T).T)
@@ -424,7 +368,7 @@ def test_bonuses_are_norms_in_the_inverse_gram_matrix(memory):
     bonus = width * np.sqrt(np.sum(ON_OFFER @ np.linalg.inv(gram) * ON_OFFER, axis=1))
     for name, expected in (("ucb_glm", scores + bonus), ("glm_ucb", special.expit(scores) + bonus)):
         optimist = policy(name, memory, width=width)
-        state = optimist.init(FEATURES)._replace(history=state.history, theta_mle=state.theta_mle)
+        state = optimist.init(FEATURES)._replace(memory=state.memory)
         action = optimist.act(KEYS[0], state, ON_OFFER, PULLS)
         np.testing.assert_allclose(action.scores, expected, rtol=1e-9)
         assert action.arm == np.argmax(expected)
@@ -449,8 +393,18 @@ def test_only_a_memory_that_refits_grows_with_its_capacity():
         ("glm_tsl", {"memory": "constant", "ridge": 0.0}, InvalidArgument, "ridge=0"),
         ("glm_fpl", {"memory": "constant", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "a summary starts"),
         ("glm_fpl", {"memory": "refitted", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "a summary starts"),
-        ("glm_ucb", {"memory": "constant", "radius": 2.0}, InvalidArgument, "radius=2.0 with memory='constant'"),
-        ("glm_ucb", {"memory": "refitted", "radius": 2.0}, InvalidArgument, "a projection needs the exact memory"),
+        (
+            "glm_ucb",
+            {"memory": "constant", "radius": 2.0},
+            InvalidArgument,
+            "projection .radius=2.0., got 'constant'",
+        ),
+        (
+            "glm_ucb",
+            {"memory": "refitted", "radius": 2.0},
+            InvalidArgument,
+            "projection .radius=2.0., got 'refitted'",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used(name, settings, error, words):
@@ -461,9 +415,9 @@ def test_settings_that_cannot_be_used(name, settings, error, words):
 def test_a_memory_that_refits_may_be_full():
     refits = policy("glm_fpl", "refitted")
     state = refits.init(FEATURES)
-    full = state.history.rows._replace(seen=jnp.asarray(80))
+    full = state.memory.rows._replace(seen=jnp.asarray(80))
     with pytest.raises(HistoryFull, match="all 80 rows are taken"):
-        refits.update(state._replace(history=state.history._replace(rows=full)), 0, np.ones(FEATURES), 1.0)
+        refits.update(state._replace(memory=state.memory._replace(rows=full)), 0, np.ones(FEATURES), 1.0)
 
 
 def test_a_run_longer_than_the_rows_kept_is_refused_before_playing():

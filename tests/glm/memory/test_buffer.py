@@ -29,7 +29,7 @@ def test_it_is_exact_while_all_rewards_are_in_it(family):
     policy = explorax.make("glm_tsl", family=family, memory="constant", buffer=len(y), explore="none")
     state = learned(policy, x, y)
     exact = fit(family, Grouped(x, np.ones(len(y)), y)).theta
-    np.testing.assert_allclose(state.theta_mle, exact, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(state.theta_hat, exact, rtol=0, atol=1e-5)
     assert state.converged
 
 
@@ -37,9 +37,9 @@ def test_rewards_that_leave_it_are_remembered():
     # In the Gaussian family a parabola is the loss itself, whatever the size of the buffer.
     x, y = random_rows(np.random.default_rng(1), "gaussian")
     state = learned(explorax.make("glm_tsl", family="gaussian", memory="constant", buffer=3, explore="none"), x, y)
-    np.testing.assert_allclose(state.theta_mle, np.linalg.solve(x.T @ x + np.eye(D), y @ x), rtol=1e-8)
+    np.testing.assert_allclose(state.theta_hat, np.linalg.solve(x.T @ x + np.eye(D), y @ x), rtol=1e-8)
     inverse = np.linalg.inv(x.T @ x + np.eye(D))
-    np.testing.assert_allclose(state.history.root @ state.history.root.T, inverse, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(state.memory.root @ state.memory.root.T, inverse, rtol=1e-8, atol=1e-12)
 
 
 def test_it_is_nearer_to_the_exact_fit_than_a_summary_alone():
@@ -57,11 +57,11 @@ def test_it_can_be_had_later():
     state = learned(plain, x, y)
     policy = explorax.make("glm_tsl", memory="constant", buffer=5, explore="none")
     adopted = adopt(policy, state, policy.init(D))
-    np.testing.assert_array_equal(adopted.theta_mle, state.theta_mle)
+    np.testing.assert_array_equal(adopted.theta_hat, state.theta_hat)
     # Nothing pulls it away: a row of zeros says nothing.
     again = policy.update(adopted, 0, np.zeros(D), 1.0)
-    np.testing.assert_allclose(again.theta_mle, state.theta_mle, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(again.history.root @ again.history.root.T, state.history.root @ state.history.root.T)
+    np.testing.assert_allclose(again.theta_hat, state.theta_hat, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(again.memory.root @ again.memory.root.T, state.memory.root @ state.memory.root.T)
 
 
 @pytest.mark.parametrize(
