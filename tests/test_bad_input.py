@@ -49,7 +49,7 @@ THEORY = {"explore": "theory", "horizon": 1000, "min_slope": 0.1}
         ("lin_ts", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0.0"),
         ("glm_tsl", {"explore": "bases"}, errors.UnknownName, "did you mean 'basis'"),
         ("glm_tsl", {"explore": "theory"}, errors.InvalidArgument, "give horizon=n"),
-        ("greedy", {"explore": "theory", "horizon": 99}, errors.UnknownName, "greedy"),
+        ("greedy", {"explore": "theory", "horizon": 99}, errors.InvalidArgument, "'theory' needs a theorem"),
         ("lin_ts", {"explore": "theory"}, errors.InvalidArgument, "belongs to the GLM policies"),
         ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity=0"),
         ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity=2.5"),

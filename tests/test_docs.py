@@ -19,6 +19,7 @@ SHOWN = {
     "quickstart.md": 3,
     "tutorial.md": 10,
     "adding-a-policy.md": 5,
+    "adding-a-memory.md": 2,
     "theory.md": 3,
 }  # page -> blocks of code
 

@@ -169,13 +169,12 @@ def test_mini_batches():
     history = state.history
     for x, reward in zip(rows, rewards, strict=True):
         history = history.record(0, jnp.asarray(x), reward)
-    last, _, weights = recent.mini_batch(history, jax.random.key(0))
-    np.testing.assert_array_equal(last, rows[:-5:-1])
-    np.testing.assert_array_equal(weights, np.ones(BATCH))
-    drawn, values, _ = jax.vmap(lambda key: uniform.mini_batch(history, key))(jax.random.split(jax.random.key(1), 2000))
-    which = np.argmax(np.all(np.asarray(drawn)[:, :, None] == rows[-9:], axis=-1), axis=-1)
-    np.testing.assert_array_equal(drawn, rows[-9:][which])
-    np.testing.assert_array_equal(values, rewards[-9:][which])
+    last = recent.mini_batch(history, jax.random.key(0))
+    np.testing.assert_array_equal(history.features[last], rows[:-5:-1])
+    np.testing.assert_array_equal(history.counts[last], np.ones(BATCH))
+    drawn = jax.vmap(lambda key: uniform.mini_batch(history, key))(jax.random.split(jax.random.key(1), 2000))
+    which = np.argmax(np.all(np.asarray(history.features)[drawn][:, :, None] == rows[-9:], axis=-1), axis=-1)
+    np.testing.assert_array_equal(history.sums[drawn], rewards[-9:][which])
     assert stats.chisquare(np.bincount(which.ravel(), minlength=9)).pvalue > FALSE_ALARM
 
 

@@ -81,7 +81,8 @@ def poisoned(policy):
 
     def update(state, arm, x, reward):
         learned = policy.update(state, arm, x, reward)
-        return learned._replace(theta_hat=jnp.where(reward == 0, jnp.nan, learned.theta_hat))
+        theta = jnp.where(reward == 0, jnp.nan, learned.theta_hat)
+        return learned._replace(memory=learned.memory._replace(theta_hat=theta))
 
     return policy._replace(update=update)
 

@@ -24,7 +24,7 @@ from explorax.glm.fit import fit
 from explorax.glm.history import Grouped, Rows
 from explorax.glm.memory.base import Estimator
 from explorax.policies.evill import draw_tilt
-from explorax.policies.pseudo_rewards import binomial, ceiling, perturbed, pseudo_rewards, rounded
+from explorax.policies.pseudo_rewards import Numbers, binomial, ceiling, perturbed, pseudo_rewards, rounded
 from explorax.policies.rand_ucb import draw
 from tests.statistics import FALSE_ALARM, assert_standard_normal
 
@@ -189,7 +189,8 @@ def test_the_last_point_has_its_chance(dtype):
 @pytest.mark.parametrize("offered", [None, np.arange(10) % 3 != 1], ids=["all", "some"])
 def test_the_law_of_rand_ucb(offered):
     policy, state = learned("rand_ucb", width=40.0)
-    state = state._replace(history=HISTORY._replace(counts=jnp.minimum(HISTORY.counts, 1)))  # wider bonuses
+    once = HISTORY._replace(counts=jnp.minimum(HISTORY.counts, 1))  # for wider bonuses
+    state = state._replace(memory=state.memory._replace(past=once))
     found = np.asarray(policy.probabilities(state, ARMS, 60, offered))
     means, norms = parts(state)
     expected = np.zeros(10)
@@ -248,7 +249,7 @@ def test_every_row_has_its_share_of_pseudo_rewards(scale):
 
 def test_pseudo_rewards_weigh_as_much_as_what_they_came_with():
     faded = HISTORY._replace(counts=jnp.asarray([2.5, 1.0, 0.25, 0.01, 0, 0, 0, 0, 0, 0]), sums=jnp.zeros(10))
-    drawn = [perturbed(jax.random.key(seed), faded, *jnp.asarray([0.5, -1.0, 3.0])) for seed in range(60)]
+    drawn = [perturbed(jax.random.key(seed), faded, Numbers(0.5, -1.0, 3.0)) for seed in range(60)]
     added = np.asarray([history.counts - faded.counts for history in drawn])
     np.testing.assert_allclose(added, np.broadcast_to([2, 1, 0.25, 0.01, 0, 0, 0, 0, 0, 0], added.shape), rtol=1e-12)
     sums = np.asarray([history.sums for history in drawn])
@@ -262,7 +263,7 @@ def test_pseudo_rewards_weigh_as_much_as_what_they_came_with():
 @KINDS
 @pytest.mark.parametrize("scale", [0.5, 2.0, 0.3])
 def test_log_phe_fits_the_perturbed_history(kind, scale):
-    history = perturbed(KEY, HISTORIES[kind], *jnp.asarray([scale, 0.0, 1.0]))
+    history = perturbed(KEY, HISTORIES[kind], Numbers(scale, 0.0, 1.0))
     fitted = fit("bernoulli", history, ridge=(1 + scale) * RIDGE)
     np.testing.assert_allclose(scores("log_phe", kind, scale=scale), ARMS @ fitted.theta, rtol=1e-6)
 
@@ -270,7 +271,7 @@ def test_log_phe_fits_the_perturbed_history(kind, scale):
 @KINDS
 @pytest.mark.parametrize("scale", [0.5, 2.0, 0.3])
 def test_lin_phe_is_ridge_regression_on_the_perturbed_history(kind, scale):
-    history = perturbed(KEY, HISTORIES[kind], *jnp.asarray([scale, -1.0, 2.0]))
+    history = perturbed(KEY, HISTORIES[kind], Numbers(scale, -1.0, 2.0))
     rows, counts, sums = (np.asarray(part) for part in history)
     theta = np.linalg.solve((rows.T * counts) @ rows + (1 + scale) * RIDGE * np.eye(4), sums @ rows)
     found = scores("lin_phe", kind, "gaussian", scale=scale, reward_range=(-1.0, 2.0))
@@ -283,7 +284,8 @@ def test_the_law_of_perturbed_histories(name):
     arm, total, wins, scale = np.ones((1, 1)), 9, 3, 0.5
     policy = explorax.make(name, scale=scale)
     state = policy.init(arm)
-    state = state._replace(history=Grouped(jnp.asarray(arm), jnp.asarray([9.0]), jnp.asarray([3.0])))
+    past = Grouped(jnp.asarray(arm), jnp.asarray([9.0]), jnp.asarray([3.0]))
+    state = state._replace(memory=state.memory._replace(past=past))
     found = np.asarray(many(policy, state, 20_000, arm).scores)[:, 0]
     means = expit(found) if name == "log_phe" else found
     heads = (total + 5) * means + (1 + scale) * found - wins
@@ -300,8 +302,8 @@ BAD = [
     ("rand_ucb", {"points": 1}, "points=1 must be a whole number of at least 2"),
     ("rand_ucb", {"spread": 0.0}, "spread=0.0 must be"),
     ("log_phe", {"scale": float("inf")}, "scale=inf must be"),
-    ("log_phe", {"memory": "constant"}, "memory='constant': pseudo-rewards belong to arms"),
-    ("lin_phe", {"memory": "refitted"}, "memory='refitted': pseudo-rewards belong to arms"),
+    ("log_phe", {"memory": "constant"}, "memory must keep the rewards .* for pseudo-rewards, .* got 'constant'"),
+    ("lin_phe", {"memory": "refitted"}, "memory must keep the rewards .* for pseudo-rewards, .* got 'refitted'"),
     ("log_phe", {"family": "poisson"}, "family='poisson': .* use family='bernoulli'"),
     ("lin_phe", {"family": "bernoulli"}, "family='bernoulli': .* use family='gaussian'"),
     ("lin_phe", {"reward_range": (1.0, 0.0)}, "reward_range=.* the smallest possible reward and the largest"),

@@ -49,12 +49,11 @@ class FixedArms(NamedTuple):
     def of(cls, wanted: Wanted) -> "FixedArms":
         """Return a memory of these arms with nothing seen yet."""
         assert not isinstance(wanted.arms, int)
-        kept, recent = None, None
-        if wanted.ridge > 0:
+        kept, whitened = None, None
+        if wanted.ridge > 0 and wanted.keeps_curvature:
             kept = warm.start(wanted.arms, jnp.asarray(wanted.ridge, wanted.dtype), wanted.forgets)
-            recent = None if wanted.window is None else Recent.of(wanted.window, wanted.dtype)
-        whitened = None if kept is None or not wanted.widths or wanted.forgets else kept.columns / GRAM_RIDGE**0.5
-        kept = kept if wanted.keeps_curvature else None
+            whitened = kept.columns / GRAM_RIDGE**0.5 if wanted.widths and not wanted.forgets else None
+        recent = None if wanted.window is None else Recent.of(wanted.window, wanted.dtype)
         zeros = jnp.zeros(wanted.size, wanted.dtype)
         return cls(Grouped.of(wanted.arms), zeros, jnp.asarray(True), kept, whitened, wanted.forgetting(recent))
 

@@ -1,0 +1,90 @@
+"""A memory of rewards one by one: against the fit of the same rows, full and forgetful."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.errors import HistoryFull, InvalidArgument
+from explorax.glm import families
+from explorax.glm.fit import fit
+from explorax.glm.history import Grouped, Rows
+from explorax.glm.memory import constant
+from explorax.glm.memory.base import GRAM_RIDGE, Estimator
+from explorax.glm.memory.kept_rows import KeptRows
+from tests.glm.memory.wanted import wanted
+from tests.problems import random_rows
+
+D, ROOM, ROUNDS = 3, 20, 30
+X, REWARDS = random_rows(np.random.default_rng(1), "bernoulli", ROUNDS, D)
+RIDGE = jnp.asarray(0.7)
+ESTIMATOR = Estimator(families.bernoulli)
+
+
+@jax.jit
+def learn(memory, x, reward, really=True):
+    return memory.learn(ESTIMATOR, RIDGE, 0, x, reward, really)
+
+
+def learned(rounds=ROUNDS, **settings):
+    memory = KeptRows.of(wanted(D, ridge=float(RIDGE), capacity=ROOM, **settings))
+    for x, reward in zip(X[:rounds], REWARDS[:rounds], strict=True):
+        memory = learn(memory, x, reward)
+    return memory
+
+
+@pytest.fixture(scope="module")
+def forgetful():
+    return learned(drops_oldest=True)
+
+
+def test_the_estimate_is_that_of_the_rows_kept(forgetful):
+    for memory, kept in ((learned(), slice(0, ROOM)), (forgetful, slice(ROUNDS - ROOM, ROUNDS))):
+        expected = fit("bernoulli", Grouped(X[kept], np.ones(ROOM), REWARDS[kept]), ridge=0.7).theta
+        np.testing.assert_allclose(memory.theta_hat, expected, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(memory.scores(X), X @ expected, rtol=0, atol=1e-6)
+        gram = X[kept].T @ X[kept] + GRAM_RIDGE * np.eye(D)
+        widths = np.sqrt(np.sum(X @ np.linalg.inv(gram) * X, axis=1))
+        np.testing.assert_allclose(memory.widths(jnp.asarray(X)), widths, rtol=1e-7)
+
+
+def test_a_discount_weighs_rows():
+    memory = learned(rounds=ROOM, discount=0.9)
+    weights = 0.9 ** np.arange(ROOM)[::-1]
+    expected = fit("bernoulli", Grouped(X[:ROOM], weights, weights * REWARDS[:ROOM]), ridge=0.7).theta
+    np.testing.assert_allclose(memory.theta_hat, expected, rtol=0, atol=1e-7)
+
+
+def test_what_leaves_is_what_the_next_reward_overwrites(forgetful):
+    change = forgetful.leaving()
+    assert (float(change.comes), float(change.leaves), change.ago) == (1.0, 1.0, ROOM)
+    np.testing.assert_array_equal(change.x, X[ROUNDS - ROOM])
+    full = learned(rounds=ROOM).leaving()
+    assert (float(full.comes), float(full.leaves)) == (0.0, 0.0)
+
+
+def test_a_full_memory_says_so(forgetful):
+    forgetful.check_pulled(0, X[0])
+    with pytest.raises(HistoryFull, match=f"all {ROOM} rows are taken"):
+        learned(rounds=ROOM).check_pulled(0, X[0])
+
+
+def test_rewards_that_do_not_count_change_nothing(forgetful):
+    for after in (learn(forgetful, X[0], 1.0, False), learn(forgetful, np.full(D, 1e200), 1.0)):
+        jax.tree.map(np.testing.assert_array_equal, after, forgetful)
+
+
+def test_it_learns_rows_at_once():
+    rows = Rows(jnp.asarray(X[:5]), jnp.ones(5), jnp.asarray(REWARDS[:5]), jnp.asarray(5), jnp.asarray(False))
+    at_once = KeptRows.of(wanted(D, capacity=ROOM)).learn_rows(ESTIMATOR, RIDGE, rows)
+    one_by_one = learned(rounds=5)
+    np.testing.assert_allclose(at_once.theta_hat, one_by_one.theta_hat, rtol=0, atol=1e-7)
+    jax.tree.map(np.testing.assert_array_equal, at_once.past, one_by_one.past)
+
+
+def test_what_a_summary_forgot_is_not_known_again(forgetful):
+    summary = constant(wanted(D)).adopting(ESTIMATOR, RIDGE, forgetful, RIDGE)
+    with pytest.raises(InvalidArgument, match="A summary does not know its rewards any more"):
+        KeptRows.of(wanted(D)).adopting(ESTIMATOR, RIDGE, summary, RIDGE)
+    assert forgetful.extended(ESTIMATOR, RIDGE, jnp.asarray(X)) is forgetful
+    assert forgetful.n_arms is None
