@@ -8,8 +8,9 @@ import pytest
 
 import explorax
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.experiments import deep, logistic, study
-from explorax.experiments.study import Curve, Panel, Study, for_features, from_settings
+from explorax.experiments import deep, logistic, settings
+from explorax.experiments.settings import from_settings
+from explorax.experiments.study import Curve, Panel, Study, for_features
 
 
 def test_settings_and_back():
@@ -20,7 +21,7 @@ def test_settings_and_back():
 
 
 def test_the_settings_files_of_the_docstring_are_understood():
-    first, second = re.findall(r"\n\n((?:    .+\n)+)", study.__doc__)
+    first, second = re.findall(r"\n\n((?:    .+\n)+)", settings.__doc__)
     found = from_settings(tomllib.loads(first))
     assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"arms": 50})
     assert found.panels == for_features((5, 10, 20))

@@ -14,11 +14,10 @@ from explorax import files, record
 from explorax.arena import tournament
 from explorax.errors import CannotWrite, InvalidArgument, RunFailed
 from explorax.experiments import logistic
-from explorax.experiments.study import from_settings
+from explorax.experiments.settings import from_settings, study_in
 from explorax.runner import Outcome, journal, outputs, rebuild, run
-from explorax.runner.journal import Journal
-from explorax.runner.lock import locked
-from tests.experiments import fabricate
+from explorax.runner.journal import Journal, check_free, kept, locked
+from tests import fabricate
 
 STUDY = from_settings(
     {"environment": "logistic", "dims": [2], "rounds": 40, "checkpoints": 4, "instances": 60}
@@ -95,7 +94,7 @@ def test_a_run_goes_on_from_its_parts_when_the_manifest_is_damaged(half, content
     damage(half, content)
     before = contents(half / record.PARTS)
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: .*run the study once more"):
-        rebuild(half)
+        rebuild(study_in(half), half)
     found = opened(half)
     assert [task.first for task in found.todo] == [50]
     (warning,) = found.warnings
@@ -108,7 +107,7 @@ def test_a_run_goes_on_from_its_parts_when_the_manifest_is_damaged(half, content
 def test_a_run_goes_on_from_its_parts_without_a_manifest(half):
     (half / record.MANIFEST).unlink()
     assert len(opened(half).todo) == 1
-    assert outputs.kept(half).startswith("1 of 2 tasks are kept")
+    assert kept(half).startswith("1 of 2 tasks are kept")
 
 
 @pytest.mark.parametrize("content", [None, "{garbage"], ids=["missing", "damaged"])
@@ -156,7 +155,7 @@ def test_a_manifest_that_is_none_of_ours_is_not_overwritten(tmp_path):
 def test_settings_in_a_manifest_that_no_run_can_have_had(half, change):
     damage(half, {"settings": manifest(half)["settings"] | change})
     with pytest.raises(InvalidArgument):
-        rebuild(half)
+        rebuild(study_in(half), half)
 
 
 def test_a_directory_is_gone_on_with_only_under_its_own_settings(tmp_path):
@@ -189,9 +188,9 @@ def test_a_file_that_no_run_has_written_is_not_overwritten(tmp_path, name):
 def test_files_of_a_run_and_of_others_are_told_apart(half):
     for name in ("report.html", "notes.txt"):
         (half / name).write_text("")
-    outputs.check_free(STUDY, half)  # the report is this run's own
+    check_free(half, outputs.names(STUDY))  # the report is this run's own
     (half / record.MANIFEST).unlink()
-    outputs.check_free(STUDY, half)  # and the parts tell as much
+    check_free(half, outputs.names(STUDY))  # and the parts tell as much
 
 
 def test_the_arena_overwrites_no_files_of_others(tmp_path):
@@ -225,9 +224,9 @@ def test_what_a_killed_run_was_writing_is_removed_by_a_report(half, monkeypatch)
     monkeypatch.setattr(outputs, "draw", lambda *about: ([], []))
     left = leave(half)
     with locked(half):  # by a run that may be writing these
-        rebuild(half)
+        rebuild(study_in(half), half)
     assert all(path.exists() for path in left)
-    rebuild(half)
+    rebuild(study_in(half), half)
     assert not left[0].exists()
     assert (half / ".mine.tmp").exists()
 
@@ -249,7 +248,7 @@ def test_a_full_disk_is_explained_and_takes_nothing(half, monkeypatch):
         with pytest.raises(CannotWrite, match=r"parts/d-2-uniform-000050-\w+\.parquet could not be written: No space"):
             keep(found, 1)
         assert contents(half) == before  # and no temporary file
-        assert outputs.kept(half).startswith("1 of 2 tasks are kept")
+        assert kept(half).startswith("1 of 2 tasks are kept")
     keep(opened(half), 1)
     assert opened(half).todo == []
 

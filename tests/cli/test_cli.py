@@ -14,6 +14,7 @@ import explorax
 import explorax.runner
 from explorax import cli, theory
 from explorax.cli.texts import EXAMPLE
+from explorax.experiments.settings import study_in
 
 # These tests start processes of their own: one group at a time.
 pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
@@ -116,7 +117,7 @@ def test_reproduce_deep_on_data_of_ones_own(tmp_path, capsys, monkeypatch):
 
 def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
     out, _ = reproduced
-    judged = explorax.runner.rebuild(out)
+    judged = explorax.runner.rebuild(study_in(out), out)
     false = [claim._replace(holds=False) for claim in judged.claims]
     monkeypatch.setattr("explorax.runner.rebuild", lambda *arguments: judged._replace(claims=false))
     assert cli.main(["report", str(out)]) == 0
@@ -127,7 +128,7 @@ def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
 def test_the_number_of_instances_is_that_of_each_cell(reproduced, capsys, monkeypatch):
     out, printed = reproduced
     assert "mean ± standard error over 8 instances\n" in printed
-    whole = explorax.runner.rebuild(out)
+    whole = explorax.runner.rebuild(study_in(out), out)
     first, *others = whole.summaries
     unequal = whole._replace(summaries=[first._replace(instances=3), *others])
     monkeypatch.setattr("explorax.runner.rebuild", lambda *arguments: unequal)

@@ -21,10 +21,10 @@ import pytest
 
 from explorax import environments, make, record, runner, simulate
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.experiments.study import from_settings
+from explorax.experiments.settings import from_settings, study_in
 from explorax.runner import Figure, RunFailed, compiling, journal, kept, pool, rebuild, run, worker
-from explorax.runner.lock import LOCK, locked
-from explorax.runner.progress import Lines, display, duration
+from explorax.runner.journal import LOCK, locked
+from explorax.runner.progress import Lines, display
 from explorax.runner.tasks import BLOCK, expand
 
 # These tests start processes of their own: one group at a time.
@@ -106,7 +106,7 @@ def test_a_run_leaves_everything(finished):
     first, *lines = printed.splitlines()
     assert first == f"{TASKS} tasks on 1 process; programs are compiled first, which may take a minute or more"
     assert [line.split("]")[0] for line in lines] == [f"[{number}/{TASKS}" for number in range(1, TASKS + 1)]
-    assert all(re.search(r": \d+\.\d s compiling, \d+\.\d s running, [\d,]+ rounds/s", line) for line in lines)
+    assert all(re.search(r": [\d.]+ s compiling, [\d.]+ s running, [\d,]+ rounds/s", line) for line in lines)
 
 
 class AtOnce(io.StringIO):
@@ -164,7 +164,7 @@ def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
     assert manifest(tmp_path)["tasks"]["done"] == len(parts(tmp_path)) == 3
     assert kept(tmp_path).startswith(f"3 of {TASKS} tasks are kept")
 
-    half_way = rebuild(tmp_path)
+    half_way = rebuild(study(), tmp_path)
     assert (half_way.done, half_way.tasks, half_way.complete) == (3, TASKS, False)
     assert "unfinished, 3 of 16 tasks" in (tmp_path / "report.html").read_text()
     assert not (tmp_path / "regret.parquet").exists()
@@ -350,7 +350,7 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(UnknownName, match="unknown environment 'logistics': did you mean 'logistic'"):
         run(replace(study(), environment="logistics"), tmp_path / "out")
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
-        rebuild(tmp_path / "nowhere")
+        study_in(tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
     assert kept(tmp_path).startswith("nothing was finished")
 
@@ -502,7 +502,7 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     for name in ("compile_seconds", "run_seconds"):
         assert getattr(outputs.summaries[1], name) == getattr(outputs.summaries[2], name) >= 0
     assert (tmp_path / "figure1-log.png").exists()
-    assert rebuild(tmp_path).complete
+    assert rebuild(small, tmp_path).complete
 
 
 def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_path, monkeypatch):
@@ -541,7 +541,7 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     assert "Average reward in the study" in (tmp_path / "report.html").read_text()
     assert len({path.split("-")[0] for path in parts(tmp_path)}) == 2
     with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
-        rebuild(tmp_path, Figure(log=True))
+        rebuild(own, tmp_path, Figure(log=True))
 
 
 def test_the_live_display():
@@ -562,4 +562,3 @@ def test_the_live_display():
         shown.finished(0, tasks[1], worker.Outcome([], 1.0))
         shown.display.refresh()
         assert "2 of 16 tasks, about" in stream.getvalue()
-    assert [duration(seconds) for seconds in (12, 600, 9000)] == ["12 s", "10 min", "2.5 h"]
