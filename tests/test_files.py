@@ -1,5 +1,7 @@
 """Files are there whole or not at all, and one that cannot be written says so."""
 
+from pathlib import Path
+
 import pytest
 
 from explorax import files
@@ -19,3 +21,20 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_system_and_of_a_run(tm
     with pytest.raises(CannotWrite):
         files.write_atomically(tmp_path / "file", b"new")
     assert contents(tmp_path) == {(tmp_path / "file").relative_to(tmp_path): b""}
+
+
+def test_a_file_is_written_whole_and_nothing_is_left_beside_it(tmp_path):
+    files.write_atomically(tmp_path / "new folder" / "file", b"one")
+    files.write_atomically(tmp_path / "new folder" / "file", b"two")
+    assert contents(tmp_path) == {Path("new folder/file"): b"two"}
+
+
+def test_leftovers_are_told_from_files_that_are_being_written(tmp_path):
+    for name in (".a.1.2.tmp", ".b.1.2.tmp", ".mine.tmp", "a.1.2.tmp"):
+        (tmp_path / name).write_text("")
+    with files.temporary(tmp_path / "held") as held:
+        files.remove_leftovers(tmp_path, "a")
+        assert {path.name for path in tmp_path.iterdir()} == {".b.1.2.tmp", ".mine.tmp", "a.1.2.tmp", held.name}
+        files.remove_leftovers(tmp_path)
+        assert {path.name for path in tmp_path.iterdir()} == {".mine.tmp", "a.1.2.tmp", held.name}
+    assert {path.name for path in tmp_path.iterdir()} == {".mine.tmp", "a.1.2.tmp"}

@@ -15,6 +15,19 @@ EXTRAS = {  # beside jax and numpy
     "arena/figure.py": {"matplotlib"},
     "runner/progress.py": {"rich"},
 }
+# Modules whose tests lie elsewhere, with where and why; a folder stands for what is in it.
+TESTED_ELSEWHERE = {
+    "__init__.py": "its names are looked at by test_docs.py, what it imports by cli/test_cli.py",
+    "__main__.py": "test_runner.py in runner/ and test_commands.py in cli/ start it",
+    "batching.py": "glm/test_linalg.py: what a batch does otherwise shows in factors",
+    "programs.py": "agent/test_programs.py: an agent meets the shapes that programs are kept for",
+    "registry.py": "contract/test_policies.py puts every entry to the test",
+    "tables.py": "agent/test_encoding.py and test_datasets.py, which are what reads tables",
+    "agent/": "by what an agent promises, not by module: snapshots, ids, propensities, interleavings",
+    "environments/": "environments/test_environments.py takes the drawn ones together, which share their tests",
+    "glm/": "by what is computed: a fit, a factor, a history, against other programs",
+    "policies/": "contract/ puts every policy to the same tests; policies/ holds what is special, by idea",
+}
 MODULES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]
 RANKS = ranks()
 
@@ -71,6 +84,36 @@ def test_imports_are_found():
 
 def test_architecture_lists_every_module_and_no_other():
     assert set(RANKS) == {module for module in MODULES if not needs_no_place(module)}
+
+
+def test_the_runner_names_no_experiment():
+    known = {name for module in MODULES if module.startswith("runner/") for name in imports(module)}
+    assert {name for name in known if name.startswith(("experiments/", "arena/"))} == {"experiments/study.py"}
+
+
+def mirrored(module):
+    """The tests of a module, in the place that mirrors its own."""
+    folder, _, name = module.removesuffix(".py").rpartition("/")
+    return TESTS / folder / f"test_{Path(folder).name if name == '__init__' else name}.py"
+
+
+def exemptions(module):
+    """The entries that say where else a module is tested."""
+    return {entry for entry in TESTED_ELSEWHERE if module == entry or (entry[-1] == "/" and module.startswith(entry))}
+
+
+def test_tests_mirror_the_source():
+    missing = [module for module in MODULES if not mirrored(module).exists() and not needs_no_place(module)]
+    assert [module for module in missing if not exemptions(module)] == []
+    needed = {entry for module in missing for entry in exemptions(module)}
+    assert needed == set(TESTED_ELSEWHERE), "an exemption is needed no more"
+
+
+def test_every_test_module_of_a_package_has_a_module():
+    """Where tests lie by module, there are no others."""
+    for package in ("runner", "experiments", "arena", "cli"):
+        wanted = {mirrored(module) for module in MODULES if module.startswith(f"{package}/")}
+        assert set((TESTS / package).glob("test_*.py")) <= wanted
 
 
 @pytest.mark.parametrize("module", MODULES)

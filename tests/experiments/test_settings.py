@@ -191,7 +191,5 @@ def test_a_study_in_a_directory_needs_a_manifest_that_a_run_can_have_written(tmp
         study_in(tmp_path / "nowhere")
     settings = logistic.study().settings() | {"rounds": "many"}
     record.write_manifest(tmp_path, record.manifest(settings, seed=0, started=datetime.now(UTC)))
-    with pytest.raises(
-        InvalidArgument, match=r"manifest\.json cannot be used: rounds=.many. .*run the study once"
-    ):
+    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: rounds=.many. .*run the study once"):
         study_in(tmp_path)
