@@ -74,9 +74,10 @@ def test_programs_run_in_the_calling_thread_where_that_is_asked_for():
         from explorax import devices
         devices.decide_inline()
         import jax
-        program = jax.jit(lambda x: jax.lax.fori_loop(0, 20_000_000, lambda i, y: 0.5 * y + i, x))
-        program.lower(1.0).compile()
-        print(program(1.0).is_ready())
+        program = jax.jit(lambda x: jax.lax.fori_loop(0, 2000, lambda i, y: jax.numpy.tanh(y @ y), x))
+        matrix = jax.numpy.ones((100, 100))
+        jax.block_until_ready(program(matrix))  # compiles
+        print(program(matrix).is_ready())
     """
     variables = os.environ | {"JAX_PLATFORMS": "cpu"}
     done = subprocess.run([sys.executable, "-c", code], env=variables, check=True, capture_output=True, text=True)
