@@ -19,9 +19,9 @@ from typing import Any
 from explorax.datasets import as_path, known_name, load
 from explorax.environments.classification import optimum as best_reward
 from explorax.errors import ExploraxError
-from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once
+from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once, taken
 from explorax.record import Result
-from explorax.registry import entry_of, setting_names
+from explorax.registry import entry_of
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, in_every_panel, mean_and_stderr, measured
 
 POLICIES = ("deep_fpl", "deep_fl", "rep_glm_fpl")
@@ -78,7 +78,7 @@ def study(
     `datasets` may be files too; `label` is then the column that holds their labels.
     """
     chosen = POLICIES if policies is None else each_policy_once(policies)
-    trained = any("activation" in setting_names(entry_of(policy).builder()) for policy in chosen)
+    trained = any(taken(policy, {"activation": None}) for policy in chosen)
     return Figure2(
         name="deep",
         environment="classification",
@@ -124,8 +124,7 @@ def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, sc
         shared = {"horizon": rounds, "replay": replay}
         labels = {f"{entry.title}, m = {percent:g} %": percent for percent in percents}
         return [curve(policy, None, label, {"percent": percent} | shared) for label, percent in labels.items()]
-    known = setting_names(entry.builder())
-    return [curve(policy, settings={"replay": replay} if "replay" in known else {})]
+    return [curve(policy, settings=taken(policy, {"replay": replay}))]
 
 
 def optimum(data: str, arms: int = ARMS, label: str | None = None) -> float:

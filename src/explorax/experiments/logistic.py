@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from explorax.experiments.study import Curve, Study, curve, each_policy_once, for_features
+from explorax.experiments.study import Curve, Study, curve, each_policy_once, for_features, taken
 from explorax.record import Result
-from explorax.registry import entry_of, setting_names
+from explorax.registry import entry_of
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, growth
 
 POLICIES = ("glm_ucb", "ucb_glm", "glm_tsl", "glm_fpl")
@@ -84,11 +84,9 @@ def quick(*, dims: Sequence[int] = DIMS, rounds: int = 2_000, instances: int = 5
 
 def _curves(policy: str, ridge: float, tolerance: float | None) -> list[Curve]:
     """A curve for each design of a policy, theory first."""
-    entry = entry_of(policy)
-    known = setting_names(entry.builder())
-    shared = {"ridge": ridge} | ({} if tolerance is None else {"tolerance": tolerance})
-    settings = {name: value for name, value in shared.items() if name in known}
-    return [curve(policy, design, settings=settings) for design in sorted(entry.designs, reverse=True) or [""]]
+    settings = taken(policy, {"ridge": ridge} | ({} if tolerance is None else {"tolerance": tolerance}))
+    designs = sorted(entry_of(policy).designs, reverse=True)
+    return [curve(policy, design, settings=settings) for design in designs or [""]]
 
 
 def _grow(curves: Sequence[str], linear: bool, found: Mapping[str, Result]) -> tuple[bool, Numbers]:

@@ -135,11 +135,8 @@ class Study:
             for name in panel.environment_settings:
                 if name in self.environment_settings:
                     raise InvalidArgument(f"panel {panel.label!r} and the study both set {name!r}: leave one out")
-            check_names("setting of the curves' policies", panel.curve_settings, self._curve_settings())
-
-    def _curve_settings(self) -> set[str]:
-        """The settings that at least one of the curves takes."""
-        return {name for one in self.curves for name in setting_names(entry_of(one.policy).builder())}
+            known = {name for one in self.curves for name in setting_names(entry_of(one.policy).builder())}
+            check_names("setting of the curves' policies", panel.curve_settings, known)
 
     def _check_curves(self) -> None:
         for curve in self.curves:
@@ -175,16 +172,12 @@ class Study:
         if curve.design == "theory":
             found["horizon"] = self.rounds
         found |= curve.settings
-        entry = entry_of(curve.policy)
-        known = setting_names(entry.builder())
-        for name, value in panel.curve_settings.items():
+        for name in panel.curve_settings:
             if name in found:
                 raise InvalidArgument(
                     f"curve {curve.label!r} and panel {panel.label!r} both set {name!r}: leave one out"
                 )
-            if name in known:
-                found[name] = value
-        return entry.for_family(self.family) | found
+        return entry_of(curve.policy).for_family(self.family) | found | taken(curve.policy, panel.curve_settings)
 
     def make(self, curve: Curve, panel: Panel, **more: object) -> Policy:
         """The policy of a curve in a panel, with more settings if need be."""
@@ -261,6 +254,12 @@ def each_policy_once(names: Iterable[str]) -> list[str]:
         if found.count(name) > 1:
             raise InvalidArgument(f"policies must be different ones, got {name} twice. Leave one out.")
     return found
+
+
+def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a policy takes."""
+    known = setting_names(entry_of(policy).builder())
+    return {name: value for name, value in settings.items() if name in known}
 
 
 def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None:

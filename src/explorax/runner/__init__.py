@@ -23,7 +23,7 @@ from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Figure, Panel, Study
 from explorax.extras import optional
 from explorax.runner import outputs, pool
-from explorax.runner.journal import Journal, check_directory, check_free, kept, locked
+from explorax.runner.journal import Journal, check_free, kept, opened
 from explorax.runner.outputs import LINEAR, Outputs, rebuild
 from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
@@ -64,8 +64,6 @@ def play(
     stream: TextIO | None = None,
 ) -> list[str]:
     """Play a study and leave its records alone; returns what was odd about those that were there."""
-    out = Path(out)
-    check_directory(out)
     if processes is not None:
         check_whole("processes", processes, 1)
     together = on_accelerator()
@@ -73,8 +71,7 @@ def play(
         check_panel(study, panel, together)
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
-    with locked(out):
-        journal = Journal(study, out, together, command)
+    with opened(study, Path(out), together, command) as journal:
         todo = journal.todo
         count = min(processes or pool.usable_cores(), len(todo))
         where = "in this process" if together else f"on {count} process{'es' if count > 1 else ''}"
@@ -84,8 +81,7 @@ def play(
                 pool.run_here(study, todo, keeper)
             else:
                 pool.run_spread(study, todo, count, keeper)
-        journal.finish()
-        return journal.warnings
+    return journal.warnings
 
 
 def check_panel(study: Study, panel: Panel, together: bool) -> None:

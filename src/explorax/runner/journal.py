@@ -58,7 +58,8 @@ def check_unwritten(out: Path, names: Sequence[str]) -> None:
 
 
 def check_free(out: Path, names: Sequence[str]) -> None:
-    """Raise if there is a file of one of these names, and no run beside it that may have written it."""
+    """Raise if a directory cannot be made, or has a file of one of these names and no run that may have written it."""
+    check_directory(out)
     if not (out / record.MANIFEST).exists() and not any((out / record.PARTS).glob("*.parquet")):
         check_unwritten(out, names)
 
@@ -102,7 +103,8 @@ class Journal:
         self.spent = (before["duration_seconds"] or 0.0) if before else 0.0
         self.began = time.monotonic()
         self.done = len(self.tasks) - len(self.todo)
-        if self.todo or before is None or before["status"] != "finished":
+        self.finished = not self.todo and before is not None and before["status"] == "finished"
+        if not self.finished:
             self.write("running")
 
     def before(self, found: Parts) -> dict[str, Any] | None:
@@ -153,7 +155,7 @@ class Journal:
 
     def finish(self) -> None:
         """Write that all is done, unless that is known."""
-        if read_manifest(self.out)["status"] != "finished":
+        if not self.finished:
             self.write("finished")
 
     def write(self, status: str) -> None:
@@ -169,6 +171,16 @@ class Journal:
         )
         content |= {"status": status, "tasks": {"done": self.done, "all": len(self.tasks)}}
         record.write_manifest(self.out, content | {"maker": self.maker})
+
+
+@contextlib.contextmanager
+def opened(study: Study, out: Path, together: bool, command: str) -> Iterator[Journal]:
+    """Open the journal of a directory, which is made if need be, for one run alone; at its end all must be done."""
+    check_directory(out)
+    with locked(out):
+        journal = Journal(study, out, together, command)
+        yield journal
+        journal.finish()
 
 
 def read_manifest(out: Path) -> dict[str, Any]:
