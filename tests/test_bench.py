@@ -27,7 +27,7 @@ def test_cost_by_size():
 def test_cost_over_time():
     lines = []
     bench.over_time(100, lines.append, name="ucb_glm", features=2, arms=6)
-    rows = [line for line in lines if "–" in line]
+    rows = [line for line in "\n".join(lines).splitlines() if "–" in line]
     assert [numbers(row)[1] for row in rows] == list(range(10, 101, 10))
     assert all(numbers(row)[2] > 0 for row in rows)
 

@@ -66,3 +66,19 @@ def test_nothing_is_added_without_a_gpu(gpu, platforms, monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
     devices.prepare()
     assert devices.os.environ["XLA_FLAGS"] == "--mine"
+
+
+def test_programs_run_in_the_calling_thread_where_that_is_asked_for():
+    """A program that takes a good while is done when its call returns, without anyone waiting for it."""
+    code = """if True:
+        from explorax import devices
+        devices.decide_inline()
+        import jax
+        program = jax.jit(lambda x: jax.lax.fori_loop(0, 2000, lambda i, y: jax.numpy.tanh(y @ y), x))
+        matrix = jax.numpy.ones((100, 100))
+        jax.block_until_ready(program(matrix))  # compiles
+        print(program(matrix).is_ready())
+    """
+    variables = os.environ | {"JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, check=True, capture_output=True, text=True)
+    assert done.stdout == "True\n"

@@ -14,6 +14,7 @@ from explorax import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+WITHOUT_LINKS = {"ARCHITECTURE.md", "CHANGELOG.md", "errata.md"}
 SHOWN = {
     "index.md": 1,
     "quickstart.md": 3,
@@ -74,15 +75,10 @@ def test_readme_table_is_the_registry():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text()):
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text())
+    assert bool(links) == (page.name not in WITHOUT_LINKS)
+    for target in links:
         assert (page.parent / target).exists(), target
-
-
-def test_architecture_names_every_module():
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    named = {"<name>.py", *(f"{e.name}.py" for e in explorax.policies().values())}
-    for module in (ROOT / "src/explorax").rglob("*.py"):
-        assert module.name == "__init__.py" or module.name in named or module.name in text, module
 
 
 def test_every_public_name_exists():

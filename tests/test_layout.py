@@ -1,4 +1,5 @@
-"""Imports go up the list of ARCHITECTURE.md only, and the library needs nothing but jax and numpy."""
+"""Imports go up the list of ARCHITECTURE.md only, tests lie where the source does, and the library needs no more than
+jax and numpy."""
 
 import ast
 import sys
@@ -6,140 +7,115 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
-ORDER = [
-    "explorax.errors",
-    "explorax.checks",
-    "explorax.batching",
-    "explorax.programs",
-    "explorax.extras",
-    "explorax.files",
-    "explorax.tables",
-    "explorax.datasets",
-    "explorax.glm.families",
-    "explorax.glm.linalg",
-    "explorax.glm.history",
-    "explorax.glm.certificate",
-    "explorax.glm.fit",
-    "explorax.glm.steps",
-    "explorax.glm.kernel",
-    "explorax.glm.warm",
-    "explorax.glm.online",
-    "explorax.glm.basis",
-    "explorax.glm.polya_gamma",
-    "explorax.glm.ball",
-    "explorax.glm.project",
-    "explorax.theory",
-    "explorax.networks",
-    "explorax.policies.base",
-    "explorax.policies.adoption",
-    "explorax.policies.exploration",
-    "explorax.policies.glm_learner",
-    "explorax.policies.glm_model",
-    "explorax.policies.linear_model",
-    "explorax.policies.deep_model",
-    "explorax.policies.representation",
-    "explorax.policies.",  # every algorithm; one may use another's parts
-    "explorax.registry",
-    "explorax.environments.base",
-    "explorax.environments.glm",
-    "explorax.environments.logistic",
-    "explorax.environments.gaussian",
-    "explorax.environments.poisson",
-    "explorax.environments.classification",
-    "explorax.environments",
-    "explorax.record",
-    "explorax.simulate",
-    "explorax.agent.sets",
-    "explorax.agent.encoding",
-    "explorax.agent.arms",
-    "explorax.agent.menus",
-    "explorax.agent.decisions",
-    "explorax.agent.ids",
-    "explorax.agent.pending",
-    "explorax.agent.propensity",
-    "explorax.agent.packing",
-    "explorax.agent.deciding",
-    "explorax.agent.points",
-    "explorax.agent.learning",
-    "explorax.agent.snapshot",
-    "explorax.agent.saving",
-    "explorax.agent.agent",
-    "explorax.agent",
-    "explorax",
-    "explorax.summarize",
-    "explorax.plot",
-    "explorax.report",
-    "explorax.experiments",
-    "explorax.experiments.study",
-    "explorax.experiments.logistic",
-    "explorax.experiments.deep",
-    "explorax.experiments.theorems",
-    "explorax.devices",
-    "explorax.runner.tasks",
-    "explorax.runner.compiling",
-    "explorax.runner.worker",
-    "explorax.runner.pool",
-    "explorax.runner.progress",
-    "explorax.runner.lock",
-    "explorax.runner.journal",
-    "explorax.runner.outputs",
-    "explorax.runner",
-    "explorax.arena",
-    "explorax.arena.problems",
-    "explorax.arena.contestants",
-    "explorax.arena.standings",
-    "explorax.arena.figure",
-    "explorax.arena.page",
-    "explorax.arena.tournament",
-    "explorax.bench",
-    "explorax.cli.texts",
-    "explorax.cli.stopping",
-    "explorax.cli.commands",
-    "explorax.cli.arena",
-    "explorax.cli",
-    "explorax.__main__",
-]
+from tests.architecture import EVERY_POLICY, SOURCE, listed_paths, ranks
+
+TESTS = Path(__file__).parent
 EXTRAS = {  # beside jax and numpy
-    "explorax.plot": {"matplotlib"},
-    "explorax.arena.figure": {"matplotlib"},
-    "explorax.runner.progress": {"rich"},
+    "plot.py": {"matplotlib"},
+    "arena/figure.py": {"matplotlib"},
+    "runner/progress.py": {"rich"},
 }
-MODULES = sorted(SOURCE.rglob("*.py"))
+# Modules whose tests lie elsewhere, with where and why; a folder stands for what is in it.
+TESTED_ELSEWHERE = {
+    "__init__.py": "its names are looked at by test_docs.py, what it imports by cli/test_cli.py",
+    "__main__.py": "test_runner.py in runner/ and test_commands.py in cli/ start it",
+    "batching.py": "glm/test_linalg.py: what a batch does otherwise shows in factors",
+    "programs.py": "agent/test_programs.py: an agent meets the shapes that programs are kept for",
+    "registry.py": "contract/test_policies.py puts every entry to the test",
+    "tables.py": "agent/test_encoding.py and test_datasets.py, which are what reads tables",
+    "agent/": "by what an agent promises, not by module: snapshots, ids, propensities, interleavings",
+    "environments/": "environments/test_environments.py takes the drawn ones together, which share their tests",
+    "glm/": "by what is computed: a fit, a factor, a history, against other programs",
+    "policies/": "contract/ puts every policy to the same tests; policies/ holds what is special, by idea",
+}
+MODULES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]
+RANKS = ranks()
 
 
-def module_name(path):
-    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-
-
-def rank(module):
-    if module in ORDER:
-        return ORDER.index(module)
-    return ORDER.index("explorax.policies.") if module.startswith("explorax.policies.") else None
-
-
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+def imports(module):
+    """What a module imports: modules of ours as paths, the names of other packages."""
+    for node in ast.walk(ast.parse((SOURCE / module).read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            known = [name for name in inside if (SOURCE / Path(*name.split("."))).with_suffix(".py").exists()]
-            yield from known or [node.module]
+            names = [name if path_of(name) else node.module for name in inside]
+        else:
+            continue
+        yield from (path_of(name) or name.split(".")[0] for name in names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_imports_go_up(path):
-    own = rank(module_name(path))
-    for name in imports(path):
-        if name.split(".")[0] != "explorax":
-            allowed = {"jax", "numpy"} | EXTRAS.get(module_name(path), set()) | set(sys.stdlib_module_names)
-            assert name.split(".")[0] in allowed, name
-        elif own is not None:
-            assert rank(name) is not None, name
-            assert rank(name) <= own, f"{module_name(path)} imports {name}"
+def path_of(name):
+    """The path of a module of ours by its name, `None` for everything else."""
+    package, *parts = name.split(".")
+    if package != "explorax":
+        return None
+    folder = "/".join(parts)
+    return next((path for path in (f"{folder}.py", f"{folder}/__init__.py".lstrip("/")) if path in MODULES), None)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_no_file_outgrows_its_idea(path):
-    assert len(path.read_text().splitlines()) <= 400
+def needs_no_place(module):
+    """Whether a module is a package's docstring alone."""
+    return module.endswith("__init__.py") and not list(imports(module))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_up(module):
+    for name in imports(module):
+        if name in MODULES:
+            assert RANKS[name] <= RANKS[module], f"{module} imports {name}"
+        else:
+            assert name in {"jax", "numpy"} | EXTRAS.get(module, set()) | set(sys.stdlib_module_names), name
+
+
+def test_the_order_is_that_of_the_table():
+    """Some of it is known, so that a table that is not read would be noticed."""
+    assert RANKS["errors.py"] < RANKS["policies/base.py"] < RANKS["policies/glm_tsl.py"] == RANKS["policies/uniform.py"]
+    assert RANKS["registry.py"] < RANKS["experiments/study.py"] < RANKS["runner/__init__.py"] < RANKS["__main__.py"]
+    assert EVERY_POLICY in listed_paths()
+
+
+def test_imports_are_found():
+    """Those inside functions and those of single names too."""
+    found = set(imports("runner/outputs.py"))
+    assert {"record.py", "plot.py", "experiments/study.py", "runner/tasks.py", "pathlib"} <= found
+    assert "environments/__init__.py" in set(imports("experiments/study.py"))
+
+
+def test_architecture_lists_every_module_and_no_other():
+    assert set(RANKS) == {module for module in MODULES if not needs_no_place(module)}
+
+
+def test_the_runner_names_no_experiment():
+    known = {name for module in MODULES if module.startswith("runner/") for name in imports(module)}
+    assert {name for name in known if name.startswith(("experiments/", "arena/"))} == {"experiments/study.py"}
+
+
+def mirrored(module):
+    """The tests of a module, in the place that mirrors its own."""
+    folder, _, name = module.removesuffix(".py").rpartition("/")
+    return TESTS / folder / f"test_{Path(folder).name if name == '__init__' else name}.py"
+
+
+def exemptions(module):
+    """The entries that say where else a module is tested."""
+    return {entry for entry in TESTED_ELSEWHERE if module == entry or (entry[-1] == "/" and module.startswith(entry))}
+
+
+def test_tests_mirror_the_source():
+    missing = [module for module in MODULES if not mirrored(module).exists() and not needs_no_place(module)]
+    assert [module for module in missing if not exemptions(module)] == []
+    needed = {entry for module in missing for entry in exemptions(module)}
+    assert needed == set(TESTED_ELSEWHERE), "an exemption is needed no more"
+
+
+def test_every_test_module_of_a_package_has_a_module():
+    """Where tests lie by module, there are no others."""
+    for package in ("runner", "experiments", "arena", "cli"):
+        wanted = {mirrored(module) for module in MODULES if module.startswith(f"{package}/")}
+        assert set((TESTS / package).glob("test_*.py")) <= wanted
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_file_outgrows_its_idea(module):
+    assert len((SOURCE / module).read_text().splitlines()) <= 400

@@ -22,6 +22,7 @@ import jax
 from explorax.environments import logistic
 from explorax.registry import make, policies
 from explorax.simulate import BLOCK, Job, check_schedule, play, simulate
+from explorax.text import line, table
 
 ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
 TENTHS = 10
@@ -81,16 +82,18 @@ def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, a
     )
     costs = [(end - start) / (length * instances()) for start, end in itertools.pairwise(marks)]
     out(f"\nCost over time: {policies()[name].title}, d = {features}, K = {arms}, {TENTHS * length} rounds")
-    out(f"{'rounds':>17s} {'µs per instance-round':>22s} {'ratio':>7s}")
-    for tenth, cost in enumerate(costs):
-        span = f"{tenth * length} – {(tenth + 1) * length}"
-        out(f"{span:>17s} {1e6 * cost:22.2f} {cost / costs[0]:7.2f}")
+    rows = [
+        (f"{tenth * length} – {(tenth + 1) * length}", f"{1e6 * cost:.2f}", f"{cost / costs[0]:.2f}")
+        for tenth, cost in enumerate(costs)
+    ]
+    out(table([("rounds", "µs per instance-round", "ratio"), *rows], left=0))
 
 
 def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -> None:
     """Print the peak memory of runs that differ in their number of rounds, each in a process of its own."""
     out(f"\nPeak memory: UCB-GLM, d = {features}, K = {arms}, 2 instances, a fresh process each")
-    out(f"{'rounds':>10s} {'MiB':>8s} {'ratio':>7s} {'seconds':>8s}")
+    widths = (9, 7, 6, 7)  # each row is shown as soon as it is measured
+    out(line(("rounds", "MiB", "ratio", "seconds"), widths, left=0))
     peaks: list[float] = []
     for count in rounds:
         began = time.perf_counter()
@@ -102,7 +105,8 @@ def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -
         )
         peaks.append(float(done.stdout))
         seconds = time.perf_counter() - began
-        out(f"{count:10d} {peaks[-1]:8.0f} {peaks[-1] / peaks[0]:7.2f} {seconds:8.1f}")
+        cells = f"{count}", f"{peaks[-1]:.0f}", f"{peaks[-1] / peaks[0]:.2f}", f"{seconds:.1f}"
+        out(line(cells, widths, left=0))
 
 
 def peak_memory(rounds: int, features: int, arms: int) -> float:
@@ -123,7 +127,8 @@ def by_size(sizes: Sizes, out: Out) -> None:
         ("K", f"d = {sizes.fixed_features}", [(sizes.fixed_features, value) for value in sizes.arms]),
     ):
         out(f"\nCost by size: {fixed}")
-        out(f"{'policy':9s} {symbol:>6s} {'rounds per second':>18s} {'µs per instance-round':>22s} {'ratio':>7s}")
+        widths = (8, 5, 17, 21, 6)  # each row is shown as soon as it is measured
+        out(line(("policy", symbol, "rounds per second", "µs per instance-round", "ratio"), widths))
         for name in sizes.policies:
             first = None
             for features, arms in swept:
@@ -134,7 +139,8 @@ def by_size(sizes: Sizes, out: Out) -> None:
                 first = first or cost
                 value = features if symbol == "d" else arms
                 title = policies()[name].title
-                out(f"{title:9s} {value:6d} {1 / cost:18.0f} {1e6 * cost:22.2f} {cost / first:7.2f}")
+                speeds = f"{1 / cost:.0f}", f"{1e6 * cost:.2f}", f"{cost / first:.2f}"
+                out(line((title, str(value), *speeds), widths))
 
 
 def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> float:

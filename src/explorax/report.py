@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from explorax.files import write_atomically
 from explorax.summarize import BEATS_BY, LINEAR_ABOVE, Claim, Summary, lines
+from explorax.text import duration
 
 CSS = """
 :root { color-scheme: light dark; --text: #1a1a1a; --soft: #5c5c5c; --back: #ffffff; --card: #f5f6f7; --line: #d9dcdf;
@@ -88,23 +89,44 @@ def report(
         *_table(summaries, measure),
         *_provenance(manifest),
     ]
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{CSS}</style>",
-            "</head>",
-            "<body>",
-            *body,
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    return document(title, body)
+
+
+def document(title: str, body: Sequence[str], css: str = "") -> str:
+    """Return a page of HTML.
+
+    Args:
+        title: Of the window, as text.
+        body: Its parts, as HTML.
+        css: Styles beside those that all pages have.
+
+    Returns:
+        The whole page.
+    """
+    head = [
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title>",
+        f"<style>{CSS}{css}</style>",
+    ]
+    parts = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
+    return "\n".join([*parts, ""])
+
+
+def row(cells: Sequence[str], kind: str = "td") -> str:
+    """Return a row of a table of HTML; the cells are HTML already."""
+    return f"<tr>{''.join(f'<{kind}>{cell}</{kind}>' for cell in cells)}</tr>"
+
+
+def provenance(facts: Mapping[str, object]) -> str:
+    """Return how a run came about, as HTML; what is None or empty is left out."""
+    shown = (f"<dt>{name}</dt><dd>{escape(str(fact))}</dd>" for name, fact in facts.items() if fact not in (None, ""))
+    return f"<h2>How it was run</h2><dl>{''.join(shown)}</dl>"
+
+
+def version_list(versions: Mapping[str, str]) -> str:
+    """Return versions of packages as one line of text."""
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def write_report(path: Path, page: str) -> None:
@@ -172,45 +194,43 @@ def _table(summaries: Sequence[Summary], measure: str) -> list[str]:
     )
     title, number = ("Final regret", _regret) if measure == "regret" else ("Average reward", "{:.4f}".format)
     html = [f"<h2>{title}</h2>", '<div class="wide"><table>']
-    html.append(f"<thead><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr></thead><tbody>")
-    for panel in dict.fromkeys(row.panel for row in summaries):
-        here = [row for row in summaries if row.panel == panel]
+    html.append(f"<thead>{row(head, 'th')}</thead><tbody>")
+    for panel in dict.fromkeys(one.panel for one in summaries):
+        here = [one for one in summaries if one.panel == panel]
         about = f"{escape(panel)}, after {_grouped(here[0].rounds)} rounds"
         html.append(f'<tr class="panel"><th colspan="{len(head)}">{about}</th></tr>')
-        for row in here:
+        for one in here:
             cells = (
-                escape(row.curve),
-                number(row.mean),
-                "–" if row.stderr is None else number(row.stderr),
-                number(row.q50),
-                number(row.q10),
-                number(row.q90),
-                number(row.max),
-                _grouped(row.instances),
-                _grouped(row.unconverged),
-                *("–" if time is None else f"{time:.1f}" for time in (row.compile_seconds, row.run_seconds)),
+                escape(one.curve),
+                number(one.mean),
+                "–" if one.stderr is None else number(one.stderr),
+                number(one.q50),
+                number(one.q10),
+                number(one.q90),
+                number(one.max),
+                _grouped(one.instances),
+                _grouped(one.unconverged),
+                *("–" if time is None else f"{time:.1f}" for time in (one.compile_seconds, one.run_seconds)),
             )
-            html.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+            html.append(row(cells))
     return [*html, "</tbody></table></div>"]
 
 
 def _provenance(manifest: Mapping[str, Any]) -> list[str]:
-    versions = ", ".join(f"{name} {version}" for name, version in manifest.get("versions", {}).items())
-    rows = {
+    seconds = manifest.get("duration_seconds")
+    facts = {
         "command": manifest.get("command"),
-        "versions": versions,
+        "versions": version_list(manifest.get("versions", {})),
         "device": manifest.get("device"),
         "platform": manifest.get("platform"),
         "seed": manifest.get("seed"),
         "started": manifest.get("started"),
         "finished": manifest.get("finished"),
-        "duration": _duration(manifest.get("duration_seconds")),
+        "duration": None if seconds is None else duration(seconds),
     }
-    shown = (f"<dt>{name}</dt><dd>{escape(str(value))}</dd>" for name, value in rows.items() if value not in (None, ""))
     settings = json.dumps(manifest.get("settings", {}), indent=2, ensure_ascii=False)
     return [
-        "<h2>How it was run</h2>",
-        f"<dl>{''.join(shown)}</dl>",
+        provenance(facts),
         f"<details><summary>all settings</summary><pre>{escape(settings)}</pre></details>",
     ]
 
@@ -221,13 +241,3 @@ def _regret(value: float) -> str:
 
 def _grouped(value: int) -> str:
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def _duration(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest:.0f} s" if minutes else f"{rest:.1f} s"

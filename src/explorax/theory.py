@@ -38,6 +38,7 @@ from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, Theo
 from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.families import Family
+from explorax.text import table
 
 OPTIMISM = 0.15  # P(N(0, 1) > 1) is at least this
 THEOREMS = {"glm_tsl": 1, "glm_fpl": 2}  # policy -> p, the multiple of 1/n its events may fail with
@@ -307,9 +308,8 @@ class Description:
             f"d = {at.features}, K = {at.arms}, n = {at.rounds}, sigma = {at.noise_std:g}, "
             f"slopes {at.min_slope:.4g} to {at.max_slope:.4g}, largest gap {at.max_gap:g}, c1 = {confidence(at):.4g}"
         )
-        table = [COLUMNS, *(tuple(_cell(row[column]) for column in COLUMNS) for row in self.rows)]
-        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-        lines = [head, *("  ".join(map(str.rjust, line, widths)) for line in table)]
+        rows = [COLUMNS, *(tuple(_cell(row[column]) for column in COLUMNS) for row in self.rows)]
+        lines = [head, table(rows, left=0)]
         if self.empty_bounds:
             lines.append(
                 f"Regret bounds that are true but empty: {', '.join(self.empty_bounds)}. No policy can have more "

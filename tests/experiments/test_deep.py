@@ -7,10 +7,10 @@ import pytest
 
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import deep
-from explorax.experiments.study import Panel, from_settings
+from explorax.experiments.settings import from_settings
+from explorax.experiments.study import Figure, Panel
 from explorax.runner import run
-from explorax.runner.outputs import Figure, check_figure, experiment_of
-from tests.experiments import fabricate
+from tests import fabricate
 
 HIGH, BEATS_FL, BEATS_REP, OPTIMUM = (
     "deep_fpl_is_high",
@@ -140,15 +140,15 @@ def test_other_data_and_other_policies():
     assert (panel.label, panel.tags) == ("flowers, tanh", {"dataset": "flowers", "activation": "tanh"})
     assert panel.environment_settings == {"data": "some/flowers.csv"}
     assert [curve.settings for curve in own.curves] == [{"scale": 0.5, "replay": "uniform"}, {}]
-    assert deep.optima(own) == {}  # there is no such file
-    assert experiment_of(own).stem == "figure2"
-    assert experiment_of(from_settings(own.settings() | {"name": "mine"})).stem == "figure1"
+    assert own.optima == {}  # there is no such file
+    assert own.stem == "figure2"
+    assert from_settings(own.settings() | {"name": "mine"}).stem == "figure1"
     spelled = deep.study(datasets=["Fashion-MNIST"], policies=["uniform"])
     assert spelled.panels == deep.study(policies=["uniform"]).panels[2:]
     with pytest.raises(UnknownName, match="unknown data set 'mnits': did you mean 'mnist'"):
         deep.study(datasets=["mnits"], policies=["uniform"])
     with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
-        check_figure(own, Figure(log=True))
+        own.check_figure(Figure(log=True))
 
 
 def test_the_optimum_is_the_formula_of_the_paper(tmp_path, monkeypatch):
@@ -157,12 +157,12 @@ def test_the_optimum_is_the_formula_of_the_paper(tmp_path, monkeypatch):
     by_hand = np.mean([0.75 - 0.5 * (1 - share) ** 10 for share in (0.75, 0.25)])
     assert deep.optimum(str(path)) == pytest.approx(by_hand)
     own = deep.study(datasets=[str(path)], activations=["relu"], policies=["uniform"])
-    assert deep.optima(own) == {"flowers, ReLU": pytest.approx(by_hand)}
+    assert own.optima == {"flowers, ReLU": pytest.approx(by_hand)}
     assert deep.optimum("digits") == pytest.approx(0.5757, abs=1e-3)
     other = from_settings(own.settings() | {"environment_settings": {"arms": 10, "high": 0.9}})
-    assert deep.optima(other) == {}  # the formula is not about it
+    assert other.optima == {}  # the formula is not about it
     monkeypatch.setenv("EXPLORAX_DATA", str(tmp_path))
-    assert deep.optima(deep.study(policies=["uniform"])) == {}
+    assert deep.study(policies=["uniform"]).optima == {}
 
 
 def test_a_file_of_ones_own_is_played_and_must_not_change_meanwhile(tmp_path, on_the_cpu):
@@ -183,7 +183,7 @@ def test_a_file_of_ones_own_is_played_and_must_not_change_meanwhile(tmp_path, on
     (row,) = outputs.summaries
     assert row.panel == "mine, ReLU"
     assert 0.25 < row.mean < 0.75
-    assert deep.optima(study)["mine, ReLU"] == pytest.approx(0.75 - 0.5 * 0.5**10)
+    assert study.optima["mine, ReLU"] == pytest.approx(0.75 - 0.5 * 0.5**10)
     run(study, tmp_path / "out", processes=1)
     table.write_text(table.read_text().replace("red", "green"))
     with pytest.raises(InvalidArgument, match=r"other data.*data is .* there, .* now"):

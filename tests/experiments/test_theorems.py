@@ -10,10 +10,10 @@ import explorax.runner
 from explorax import cli, plot, summarize, theory
 from explorax.errors import InvalidArgument, TheoryNotApplicable, UnknownName
 from explorax.experiments import theorems
-from explorax.experiments.study import curve, from_settings
+from explorax.experiments.settings import from_settings
+from explorax.experiments.study import curve
 from explorax.glm import families
 from explorax.record import Records, Result
-from explorax.runner.outputs import experiment_of
 from explorax.simulate import draw
 
 TSL, FPL = theorems.LABELS.values()
@@ -58,7 +58,7 @@ def test_problems_are_those_that_the_theorems_are_about(study):
             assert settings["horizon"] == study.rounds
             # μ̇min is that of the unit ball around θ*, whose ends are scores of ±(‖θ*‖ + 1).
             assert settings["min_slope"] == pytest.approx(float(slope(np.float64(kind.norm + 1))))
-            promised = theorems.promise(study, result(study, label, np.zeros((48, 1)), panel=number))
+            promised = study.promise(result(study, label, np.zeros((48, 1)), panel=number))
             assert np.all(promised.explored < study.rounds)
 
 
@@ -78,7 +78,7 @@ def test_a_promise_is_the_theorem_of_that_instance(study):
         FPL: (c1 * high / low * reach, max(4 * c1**2, (2 * c1 * high / low * radius) ** 2, 1), 2),
     }
     for label, (c2, eigenvalue, p) in of_theorem.items():
-        found = theorems.promise(study, result(study, label, np.zeros((3, 1)), panel=1))
+        found = study.promise(result(study, label, np.zeros((3, 1)), panel=1))
         smallest = np.min(np.max(np.asarray(world.arms) ** 2, axis=1), axis=1)
         tau = d * np.ceil(eigenvalue / smallest)
         gap = np.max(world.means, axis=1) - np.min(world.means, axis=1)
@@ -123,7 +123,7 @@ def test_widths_of_pulled_arms_add_up_to_no_more_than_the_proof_says(d):
 
 
 def verdicts(study, results):
-    return {claim.name: claim.holds for claim in theorems.claims(study, results) if claim.panel is None}
+    return {claim.name: claim.holds for claim in study.claims(results) if claim.panel is None}
 
 
 def results_of(study, times, rounds=None):
@@ -132,7 +132,7 @@ def results_of(study, times, rounds=None):
     for panel in range(len(study.panels)):
         for label in (TSL, FPL):
             empty = result(study, label, np.zeros((3, 1 if rounds is None else len(rounds))), rounds, panel)
-            bound = theorems.promise(study, empty).regret
+            bound = study.promise(empty).regret
             found.append(result(study, label, bound * times(label, panel, bound), rounds, panel))
     return found
 
@@ -143,7 +143,7 @@ def test_claims_notice_one_instance_above_its_bound():
     def one_above(label, panel, bound):
         return np.where((label == FPL) & (panel == 1) & (np.arange(3)[:, None] == 1), 1.01, 0.9)
 
-    claims = theorems.claims(SMALL, results_of(SMALL, one_above))
+    claims = SMALL.claims(results_of(SMALL, one_above))
     assert [(claim.name, claim.panel, claim.holds) for claim in claims] == [
         (UNDER_1, None, True),
         (UNDER_1, "d = 2", True),
@@ -165,9 +165,9 @@ def test_claims_look_at_every_checkpoint_after_exploration():
 
 
 def test_numbers_of_a_claim():
-    claims = theorems.claims(SMALL, results_of(SMALL, lambda *about: np.array([[0.5], [0.25], [0.1]])))
+    claims = SMALL.claims(results_of(SMALL, lambda *about: np.array([[0.5], [0.25], [0.1]])))
     numbers = next(one for one in claims if (one.name, one.panel) == (UNDER_2, "d = 2")).numbers[FPL]
-    promised = theorems.promise(SMALL, result(SMALL, FPL, np.zeros((3, 1))))
+    promised = SMALL.promise(result(SMALL, FPL, np.zeros((3, 1))))
     bound = promised.regret[:, 0]
     assert numbers["worst_regret"] == pytest.approx(np.max(bound * [0.5, 0.25, 0.1]))
     assert numbers["mean_regret"] == pytest.approx(np.mean(bound * [0.5, 0.25, 0.1]))
@@ -176,20 +176,20 @@ def test_numbers_of_a_claim():
     trivial = SMALL.rounds * promised.max_gap
     assert numbers["bound_over_largest_possible_regret"] == pytest.approx(np.min(bound / trivial))
     assert (numbers["exploration_rounds"], numbers["rounds"]) == (promised.explored.max(), SMALL.rounds)
-    flat = theorems.claims(SMALL, [result(SMALL, TSL, np.zeros((3, 1)))])
+    flat = SMALL.claims([result(SMALL, TSL, np.zeros((3, 1)))])
     assert flat[1].numbers[TSL]["bound_over_worst_regret"] is None  # and no division by 0
 
 
 def test_what_cannot_be_judged_says_why():
-    missing = theorems.claims(SMALL, [result(SMALL, TSL, [[1.0]])])
+    missing = SMALL.claims([result(SMALL, TSL, [[1.0]])])
     assert (missing[0].holds, missing[2].holds) == (True, None)
     assert "there is no curve 'GLM-FPL (theory)'" in missing[2].reason
     short = theorems.study(rounds=50_000, dims=[2])
     both = [result(short, label, [[1.0]]) for label in (TSL, FPL)]
-    found = theorems.claims(short, both)
+    found = short.claims(both)
     assert [one.holds for one in found] == [True, True, None, None]
     assert "of 50000 rounds, and the theorem is about more: play more rounds" in found[-1].reason
-    assert [bound.policy for bound in theorems.bounds(short, both)] == ["glm_tsl"]  # the other has nothing to draw
+    assert [bound.policy for bound in short.bounds(both)] == ["glm_tsl"]  # the other has nothing to draw
     with pytest.raises(UnknownName, match="did you mean 'gaussian'"):
         theorems.study(environment="gausian")
     with pytest.raises(UnknownName, match="environment of the theorems 'poisson'"):
@@ -199,22 +199,22 @@ def test_what_cannot_be_judged_says_why():
 def test_a_study_of_the_same_name_may_have_other_curves():
     plain = [curve("glm_tsl", "theory")._asdict(), curve("uniform")._asdict()]
     own = from_settings(SMALL.settings() | {"curves": plain})
-    assert experiment_of(own).stem == "theorems"
+    assert own.stem == "theorems"
     results = [result(own, TSL, [[1.0]]), result(own, "Uniform", [[1.0]])]
-    assert theorems.bounds(own, results) == []
-    assert {claim.holds for claim in theorems.claims(own, results)} == {None}
-    assert "need explore='theory'" in theorems.claims(own, results)[0].reason
+    assert own.bounds(results) == []
+    assert {claim.holds for claim in own.claims(results)} == {None}
+    assert "need explore='theory'" in own.claims(results)[0].reason
 
 
 def test_the_figure_shows_what_the_bounds_are_compared_with():
     rounds = np.unique(np.geomspace(1, SMALL.rounds, 40).round().astype(int))
     results = results_of(SMALL, lambda *about: np.array([[0.001], [0.002], [0.01]]), rounds)
-    bounds = theorems.bounds(SMALL, results)
+    bounds = SMALL.bounds(results)
     assert [(bound.panel, bound.policy) for bound in bounds] == [
         (panel, policy) for panel in ("d = 2", "d = 5") for policy in ("glm_tsl", "glm_fpl")
     ]
     for bound, played in zip(bounds, results, strict=True):
-        promised = theorems.promise(SMALL, played)
+        promised = SMALL.promise(played)
         assert bound.explored == promised.explored.max()
         np.testing.assert_array_equal(bound.rounds, rounds[rounds >= bound.explored])
         np.testing.assert_array_equal(bound.regret, promised.regret.min(axis=0)[rounds >= bound.explored])

@@ -25,7 +25,7 @@ from explorax.arena.standings import (
     title_of,
     verdict,
 )
-from explorax.report import CSS
+from explorax.report import document, provenance, row, version_list
 
 MORE_CSS = """
 fieldset { border: 1px solid var(--line); border-radius: 6px; margin: 0.6rem 0; padding: 0.5rem 0.9rem; }
@@ -90,25 +90,22 @@ rewards that are not linear is marked.</p>{missing}"""
 </div>"""
     script = files("explorax.arena").joinpath("page.js").read_text(encoding="utf-8")
     data = json.dumps(content(rows, ranks), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>The arena</title>
-<style>{CSS}{MORE_CSS}</style>
-</head>
-<body>
-{head}
-{controls}
-<h2>All problems</h2>
-{"".join(_table(rows, name, about) for name in about.absent)}
-{_provenance(about)}
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    facts = {
+        "command": about.command,
+        "versions": version_list(about.versions),
+        "seed": about.seed,
+        "made": about.made,
+    }
+    body = [
+        head,
+        controls,
+        "<h2>All problems</h2>",
+        "".join(_table(rows, name, about) for name in about.absent),
+        provenance(facts),
+        f'<script type="application/json" id="data">{data}</script>',
+        f"<script>{script}</script>",
+    ]
+    return document("The arena", body, MORE_CSS)
 
 
 def content(rows: Sequence[Standing], ranks: Sequence[Rank]) -> dict[str, Any]:
@@ -155,29 +152,22 @@ def _setting(row: Standing) -> str:
 
 def _table(rows: Sequence[Standing], name: str, about: About) -> str:
     """All policies on one problem."""
-    here = sorted((row for row in rows if row.problem.name == name), key=lambda row: float(np.mean(row.final)))
+    here = sorted((one for one in rows if one.problem.name == name), key=lambda one: float(np.mean(one.final)))
     head = ("policy", "variant", "setting", "regret", "minus GLM-TSL", "", "µs a round")
-    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
-    for row in here:
-        gap = difference(row, rows)
+    lines = [row(head, "th")]
+    for one in here:
+        gap = difference(one, rows)
         cells = (
-            title_of(row.contestant),
-            row.variant,
-            _setting(row),
-            str(interval(row.final)),
+            title_of(one.contestant),
+            one.variant,
+            _setting(one),
+            str(interval(one.final)),
             "" if gap is None else str(Interval(*gap)),
             verdict(gap),
-            microseconds(row),
+            microseconds(one),
         )
-        lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
+        lines.append(row([escape(cell) for cell in cells]))
     absent = "".join(f"<li>{escape(one.title)}: {escape(one.reason)}</li>" for one in about.absent[name])
     absent = f"<p class='soft'>Not here:</p><ul>{absent}</ul>" if absent else ""
     summary = f"<summary>{escape(here[0].problem.title)}: {escape(here[0].problem.about)}</summary>"
     return f"<details>{summary}<div class='wide'><table>{''.join(lines)}</table></div>{absent}</details>\n"
-
-
-def _provenance(about: About) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in about.versions.items())
-    rows = {"command": about.command, "versions": versions, "seed": about.seed, "made": about.made}
-    shown = "".join(f"<dt>{name}</dt><dd>{escape(str(value))}</dd>" for name, value in rows.items() if value != "")
-    return f"<h2>How it was run</h2><dl>{shown}</dl>"

@@ -19,6 +19,7 @@ import numpy as np
 from explorax.arena.contestants import Contestant
 from explorax.arena.problems import Problem
 from explorax.record import Result
+from explorax.text import with_error
 
 REFERENCE = "glm_tsl"
 DEVIATIONS = 1.96
@@ -50,8 +51,7 @@ class Interval(NamedTuple):
     half: float
 
     def __str__(self) -> str:
-        digits = 1 if abs(self.mean) < 1000 else 0
-        return f"{self.mean:.{digits}f} ± {self.half:.{digits}f}"
+        return with_error(self.mean, self.half, digits=1 if abs(self.mean) < 1000 else 0)
 
 
 class Rank(NamedTuple):
@@ -251,7 +251,7 @@ def _marked(gap: Interval | None) -> str:
     if gap is None or verdict(gap) == "–":
         return "–"
     mark = {"better": " ▼", "worse": " ▲"}.get(verdict(gap), "")
-    return f"{gap.mean:+.1f} ± {gap.half:.1f}{mark}"
+    return with_error(gap.mean, gap.half, digits=1, sign="+") + mark
 
 
 def microseconds(row: Standing) -> str:

@@ -23,9 +23,8 @@ from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study, each_policy_once
 from explorax.files import remove_leftovers, write_atomically
 from explorax.registry import policies
-from explorax.runner import check_directory, on_accelerator, play
-from explorax.runner.journal import read_manifest
-from explorax.runner.outputs import check_unwritten
+from explorax.runner import on_accelerator, play
+from explorax.runner.journal import check_directory, check_unwritten, read_manifest
 from explorax.runner.tasks import expand
 
 FILES = ("standings.csv", "standings.md", "ranks.png", "ranks.pdf", "arena.html")

@@ -15,7 +15,7 @@ from explorax import devices
 from explorax.cli import arena, commands, texts
 from explorax.cli.arena import add_arena
 from explorax.cli.commands import BAD_USAGE, FAILED, complain
-from explorax.cli.stopping import KEPT, exit_code, stoppable
+from explorax.cli.stopping import Stopped, stoppable
 from explorax.errors import ExploraxError, RunFailed
 
 
@@ -25,8 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with stoppable():
             return run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt as stop:
-        complain(KEPT)
-        return exit_code(stop)
+        stopped = stop if isinstance(stop, Stopped) else Stopped()
+        complain(str(stopped))
+        return stopped.exit_code
 
 
 def run(given: Sequence[str]) -> int:
@@ -146,7 +147,7 @@ def add_logistic(to: argparse.ArgumentParser) -> None:
     )
     add_running(to, "results/logistic, with --quick results/logistic-quick")
     add_drawing(to)
-    to.set_defaults(action=commands.reproduce_logistic)
+    to.set_defaults(action=commands.reproduce, experiment="logistic")
 
 
 def add_deep(to: argparse.ArgumentParser) -> None:
@@ -165,7 +166,7 @@ def add_deep(to: argparse.ArgumentParser) -> None:
     to.add_argument("--seed", type=int, metavar="S", help="another seed, other instances (0)")
     to.add_argument("--checkpoints", type=int, metavar="C", help="how often rewards are recorded (100)")
     add_running(to, "results/deep, with --quick results/deep-quick")
-    to.set_defaults(action=commands.reproduce_deep, log=False, bound=False)
+    to.set_defaults(action=commands.reproduce, experiment="deep", log=False, bound=False)
 
 
 def add_theorems(to: argparse.ArgumentParser) -> None:
@@ -178,7 +179,7 @@ def add_theorems(to: argparse.ArgumentParser) -> None:
     to.add_argument("--seed", type=int, metavar="S", help="another seed, other instances (0)")
     to.add_argument("--checkpoints", type=int, metavar="C", help="how often regret is recorded (100)")
     add_running(to, "results/theorems or results/theorems-gaussian, with --quick followed by -quick")
-    to.set_defaults(action=commands.reproduce_theorems, log=False, bound=False)
+    to.set_defaults(action=commands.reproduce, experiment="theorems", log=False, bound=False)
 
 
 def add_running(to: argparse.ArgumentParser, out: str) -> None:

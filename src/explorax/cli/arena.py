@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
-from explorax.cli.commands import DONE, FAILED, complain, table, use_data
-from explorax.cli.stopping import exit_code
+from explorax.cli.commands import DONE, print_files, print_warnings, use_data
+from explorax.cli.stopping import resumable
+from explorax.text import table
 
 ABOUT = """\
 Plays all policies on families of problems: logistic bandits with logits of standard
@@ -51,10 +52,9 @@ def arena(options: argparse.Namespace) -> int:
 
     if options.list:
         lines = [[one.name, one.group, one.about] for one in PROBLEMS]
-        print(table([["problem", "group", "what it is"], *lines], right=False))
+        print(table([["problem", "group", "what it is"], *lines], left=3, indent="  "))
         return DONE
     from explorax.arena.tournament import run, tournament
-    from explorax.errors import RunFailed
 
     use_data(options.data)
     given = {name: getattr(options, name) for name in ("problems", "rounds", "instances", "tuning", "seed")}
@@ -63,16 +63,9 @@ def arena(options: argparse.Namespace) -> int:
         given = {"problems": QUICK, "rounds": 1_000, "instances": 30, "tuning": 20} | given
     out = options.out or Path("results", "arena-quick" if options.quick else "arena")
     games = tournament(policy_names=options.policies, **given)
-    try:
+    with resumable(lambda: f"what is finished is kept in {out}; run the same command again to go on from there"):
         found = run(games, out, processes=options.processes, command=options.command)
-    except KeyboardInterrupt as stop:
-        complain(f"stopped: what is finished is kept in {out}; run the same command again to go on from there")
-        return exit_code(stop)
-    except RunFailed as error:
-        complain(f"{error}\nwhat is finished is kept in {out}; run the same command again to go on from there")
-        return FAILED
-    for warning in found.warnings:
-        complain(f"warning: {warning}")
+    print_warnings(found.warnings)
     for group in dict.fromkeys(rank.group for rank in found.ranks):
         print(f"\nMean rank by regret, {group}\n")
         rows = {rank.title: ["-", "-"] for rank in found.ranks if rank.group == group}
@@ -80,8 +73,6 @@ def arena(options: argparse.Namespace) -> int:
             if rank.group == group:
                 text = f"{rank.mean:.1f} ({rank.low:.1f} to {rank.high:.1f})"
                 rows[rank.title][rank.variant == "tuned"] = text
-        print(table([["", "default", "tuned"], *([title, *cells] for title, cells in rows.items())]))
-    print("\nWritten\n")
-    for path in found.files:
-        print(f"  {path}")
+        print(table([["", "default", "tuned"], *([title, *cells] for title, cells in rows.items())], indent="  "))
+    print_files(found.files)
     return DONE

@@ -2,16 +2,18 @@
 
 import argparse
 import importlib
+import inspect
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from explorax.cli.stopping import exit_code
+from explorax.cli.stopping import resumable
 from explorax.cli.texts import EXAMPLE
 from explorax.errors import InvalidArgument
+from explorax.text import table, with_error
 
 if TYPE_CHECKING:
     from explorax.experiments.study import Study
@@ -25,34 +27,14 @@ def complain(text: str) -> None:
     print(f"explorax: {text}", file=sys.stderr)
 
 
-def reproduce_logistic(options: argparse.Namespace) -> int:
-    """Run Figure 1, or a variation on it."""
-    from explorax.experiments import logistic
-
-    names = ["dims", "rounds", "instances", "policies", "ridge", "seed", "tolerance", "parameter_variance"]
-    names += ["checkpoints", "spacing"]
-    return reproduce(logistic.quick if options.quick else logistic.study, names, options)
-
-
-def reproduce_deep(options: argparse.Namespace) -> int:
-    """Run Figure 2, or a variation on it."""
-    from explorax.experiments import deep
-
-    use_data(options.data)
-    names = [
-        "datasets",
-        "label",
-        "activations",
-        "rounds",
-        "instances",
-        "percents",
-        "replay",
-        "scale",
-        "policies",
-        "seed",
-    ]
-    names += ["checkpoints"]
-    return reproduce(deep.quick if options.quick else deep.study, names, options)
+def reproduce(options: argparse.Namespace) -> int:
+    """Run an experiment of the paper with those of its settings that are given."""
+    experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
+    use_data(getattr(options, "data", None))
+    given = {name: getattr(options, name, None) for name in inspect.signature(experiment.study).parameters}
+    build = experiment.quick if options.quick else experiment.study
+    study: Study = build(**{name: value for name, value in given.items() if value is not None})
+    return play(study, options.out or Path("results", f"{study.name}-quick" if options.quick else study.name), options)
 
 
 def use_data(directory: Path | None) -> None:
@@ -61,20 +43,6 @@ def use_data(directory: Path | None) -> None:
         if not directory.is_dir():
             raise InvalidArgument(f"--data {directory} is no directory: give the one that holds the data sets")
         os.environ["EXPLORAX_DATA"] = str(directory.resolve())  # which workers inherit
-
-
-def reproduce_theorems(options: argparse.Namespace) -> int:
-    """Play what the theorems are about, next to their bounds."""
-    from explorax.experiments import theorems
-
-    names = ["environment", "dims", "rounds", "instances", "seed", "checkpoints"]
-    return reproduce(theorems.quick if options.quick else theorems.study, names, options)
-
-
-def reproduce(build: "Callable[..., Study]", names: Sequence[str], options: argparse.Namespace) -> int:
-    """Run an experiment of the paper with those of its settings that are given."""
-    study = build(**{name: getattr(options, name) for name in names if getattr(options, name) is not None})
-    return play(study, options.out or Path("results", f"{study.name}-quick" if options.quick else study.name), options)
 
 
 def run_own(options: argparse.Namespace) -> int:
@@ -86,7 +54,7 @@ def run_own(options: argparse.Namespace) -> int:
         raise InvalidArgument(
             "no settings file was given: `explorax run --example > mine.toml` makes one to start from"
         )
-    from explorax.experiments.study import from_settings
+    from explorax.experiments.settings import from_settings
 
     try:
         settings = tomllib.loads(options.settings.read_text(encoding="utf-8"))
@@ -98,31 +66,26 @@ def run_own(options: argparse.Namespace) -> int:
 
 def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
     """Run a study and print what came of it."""
-    from explorax.runner import Figure, RunFailed, kept, run
+    from explorax.runner import Figure, kept, run
 
     figure = Figure(options.log, options.bound)
-    try:
+    with resumable(lambda: kept(out)):
         outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
-    except KeyboardInterrupt as stop:
-        complain(f"stopped: {kept(out)}")
-        return exit_code(stop)
-    except RunFailed as error:
-        complain(f"{error}\n{kept(out)}")
-        return FAILED
     return conclude(outputs, options)
 
 
 def report(options: argparse.Namespace) -> int:
     """Rebuild what follows from the records of a run."""
+    from explorax.experiments.settings import study_in
     from explorax.runner import Figure, rebuild
 
-    return conclude(rebuild(options.directory, Figure(options.log, options.bound)), options)
+    study = study_in(options.directory)
+    return conclude(rebuild(study, options.directory, Figure(options.log, options.bound)), options)
 
 
 def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
     """Print what was measured, claims and paths; the exit code says whether --strict is satisfied."""
-    for warning in outputs.warnings:
-        complain(f"warning: {warning}")
+    print_warnings(outputs.warnings)
     if not outputs.complete:
         print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks; run the study again to go on\n")
     rows = outputs.summaries
@@ -136,7 +99,7 @@ def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
         its_count = f" ({row.instances})" if len(counts) > 1 else ""
         cells[row.curve, row.panel] = with_error(row.mean, row.stderr, digits) + its_count
     body = [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves]
-    print(table([["", *panels], *body]))
+    print(table([["", *panels], *body], indent="  "))
     overall = [claim for claim in outputs.claims if claim.panel is None]
     if overall:
         print("\nClaims of the paper\n")
@@ -146,15 +109,21 @@ def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
                 each[claim.name].append(f"{claim.panel}: {claim.verdict}")
         for claim in overall:
             print(f"  {claim.verdict:14s} {claim.statement} ({'; '.join(each[claim.name])})")
-    print("\nWritten\n")
-    for path in outputs.files:
-        print(f"  {path}")
+    print_files(outputs.files)
     return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in overall) else DONE
 
 
-def with_error(mean: float, stderr: float | None, digits: int) -> str:
-    """A mean and its standard error."""
-    return f"{mean:.{digits}f}" + ("" if stderr is None else f" ± {stderr:.{digits}f}")
+def print_warnings(warnings: Sequence[str]) -> None:
+    """Print what was odd about a run."""
+    for warning in warnings:
+        complain(f"warning: {warning}")
+
+
+def print_files(files: Sequence[Path]) -> None:
+    """Print what a run has written."""
+    print("\nWritten\n")
+    for path in files:
+        print(f"  {path}")
 
 
 def show_policies(options: argparse.Namespace) -> int:
@@ -165,9 +134,9 @@ def show_policies(options: argparse.Namespace) -> int:
     rows = [["name", "algorithm", "randomized", "families", "designs", "cost of a round"]]
     for e in entries:
         rows.append([e.name, e.title, e.randomized, ", ".join(e.families), ", ".join(e.designs) or "-", e.cost])
-    print(table(rows, right=False))
+    print(table(rows, left=len(rows[0]), indent="  "))
     print("\nK arms, d features, s steps; a network of P weights with h last units, batches of B.  References:\n")
-    print(table([[e.name, e.reference] for e in entries], right=False))
+    print(table([[e.name, e.reference] for e in entries], left=2, indent="  "))
     return DONE
 
 
@@ -186,15 +155,3 @@ def bench_engine(options: argparse.Namespace) -> int:
     """Measure the engine."""
     importlib.import_module("explorax.bench").engine(quick=options.quick)
     return DONE
-
-
-def table(rows: Sequence[Sequence[str]], right: bool = True) -> str:
-    """Rows as aligned text; all columns but the first to the right if wanted."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(w) if right and i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  " + "  ".join(cells).rstrip())
-    return "\n".join(lines)

@@ -4,9 +4,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from explorax.errors import RunFailed
 
 KEPT = "stopped; what is finished is kept, and the same command goes on from there"
 
@@ -14,14 +16,26 @@ KEPT = "stopped; what is finished is kept, and the same command goes on from the
 class Stopped(KeyboardInterrupt):
     """A signal has asked to stop."""
 
-    def __init__(self, number: int):
-        super().__init__()
+    def __init__(self, number: int = signal.SIGINT, said: str = KEPT):
+        super().__init__(said)
         self.number = number
 
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a command that was stopped."""
+        return 128 + self.number
 
-def exit_code(stop: KeyboardInterrupt) -> int:
-    """What a shell expects of a command that was stopped."""
-    return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
+
+@contextmanager
+def resumable(kept: Callable[[], str]) -> Iterator[None]:
+    """Say of a run that ends early meanwhile what is kept of it."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        raise Stopped(number, f"stopped: {kept()}") from None
+    except RunFailed as error:
+        raise RunFailed(f"{error}\n{kept()}") from error
 
 
 @contextmanager

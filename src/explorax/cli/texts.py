@@ -18,9 +18,9 @@ Zaheer, Szepesvari, Li, Ghavamzadeh and Boutilier, AISTATS 2020).
 
 EXAMPLES = """\
 examples:
-  explorax reproduce logistic --quick        Figure 1 in small: a first look
+  explorax reproduce logistic --quick        a small version of Figure 1: a first look
   explorax reproduce logistic                Figure 1 as in the paper
-  explorax reproduce deep --quick            Figure 2 in small, on small images
+  explorax reproduce deep --quick            a small version of Figure 2, on small images
   explorax reproduce deep --data DIR         Figure 2 as in the paper
   explorax reproduce theorems                regret under the bounds of the theorems
   explorax run --example > mine.toml         settings for a study of your own

@@ -5,23 +5,23 @@ probability 0.75, any other with 0.25.  n = 10 000 rounds, 500 instances, 50 for
 with a hidden layer of ReLU or tanh units: DeepFPL, the same without perturbation (DeepFL), and GLM-FPL on the hidden
 layer of a network that is learned from random arms in the first m percent of the rounds (repGLM-FPL).
 
-What is measured is the average reward per round.  What the paper says of the figure is checked by `claims`, with
-"beats" as `explorax.summarize` defines it.
+What is measured is the average reward per round.  What the paper says of the figure is checked by `Figure2.claims`,
+with "beats" as `explorax.summarize` defines it.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
 """
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from explorax.datasets import as_path, known_name, load
 from explorax.environments.classification import optimum as best_reward
 from explorax.errors import ExploraxError
-from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once
+from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once, taken
 from explorax.record import Result
-from explorax.registry import entry_of, setting_names
+from explorax.registry import entry_of
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, in_every_panel, mean_and_stderr, measured
 
 POLICIES = ("deep_fpl", "deep_fl", "rep_glm_fpl")
@@ -29,6 +29,34 @@ TITLES = {"mnist": "MNIST", "fashion": "Fashion-MNIST", "digits": "Digits", "rel
 ARMS = 10
 HIGH_REWARD = 0.5  # that DeepFPL is said to reach
 PRINTED_OPTIMUM, ROUNDING = 0.576, 0.005
+
+
+class Figure2(Study):
+    """The paper's Figure 2, or a variation on it."""
+
+    title = "Average reward in deep bandits (Figure 2)"
+    stem = "figure2"
+
+    @classmethod
+    def covers(cls, name: str, environment: str, measure: str) -> bool:
+        """Whether settings that say so are those of this experiment."""
+        return (name, environment, measure) == ("deep", "classification", "reward")
+
+    @cached_property
+    def optima(self) -> dict[str, float]:
+        """The optimum of each panel whose data can still be read."""
+        found = {}
+        for panel in self.panels:
+            settings = self.environment_arguments(panel)
+            settings.pop("intercept", None)  # which changes no reward
+            if settings.keys() <= {"data", "arms", "label"}:
+                with contextlib.suppress(ExploraxError, OSError, ImportError):
+                    found[panel.label] = optimum(**settings)
+        return found
+
+    def claims(self, results: Sequence[Result]) -> list[Claim]:
+        """What the paper says, with the optimum of each panel where it is known."""
+        return claims(results, self.optima)
 
 
 def study(
@@ -44,26 +72,24 @@ def study(
     policies: Iterable[str] | None = None,
     seed: int = 0,
     checkpoints: int | None = None,
-) -> Study:
-    """Figure 2, or a variation on it; `policies` are all three unless given, and may be others of the registry.
+) -> Figure2:
+    """Return Figure 2, or a variation on it; `policies` are all three unless given, and may be others of the registry.
 
     `datasets` may be files too; `label` is then the column that holds their labels.
     """
-    return Study(
+    chosen = POLICIES if policies is None else each_policy_once(policies)
+    trained = any(taken(policy, {"activation": None}) for policy in chosen)
+    return Figure2(
         name="deep",
         environment="classification",
         environment_settings={"arms": ARMS},
-        panels=tuple(_panel(data, activation, label) for data in datasets for activation in activations),
+        panels=tuple(_panel(data, activation, label, trained) for data in datasets for activation in activations),
         measure="reward",
         rounds=rounds,
         instances=instances,
         seed=seed,
         checkpoints=checkpoints,
-        curves=tuple(
-            one
-            for policy in (POLICIES if policies is None else each_policy_once(policies))
-            for one in _curves(policy, rounds, percents, replay, scale)
-        ),
+        curves=tuple(one for policy in chosen for one in _curves(policy, rounds, percents, replay, scale)),
     )
 
 
@@ -74,17 +100,19 @@ def quick(
     instances: int = 50,
     percents: Sequence[float] = (5, 20),
     **others: Any,
-) -> Study:
-    """Figure 2 in small, on small images; takes what `study` takes."""
+) -> Figure2:
+    """Return a small version of Figure 2, on small images; takes what `study` takes."""
     return study(datasets=datasets, rounds=rounds, instances=instances, percents=percents, **others)
 
 
-def _panel(data: str, activation: str, column: str | None) -> Panel:
+def _panel(data: str, activation: str, column: str | None, trained: bool) -> Panel:
+    """A data set with an activation, which matters if a network is `trained` on it."""
     path = as_path(data)
     name = known_name(data) if path is None else path.name.partition(".")[0]
     label = f"{TITLES.get(name, name)}, {TITLES.get(activation, activation)}"
     settings = {"data": data if path else name} | ({"label": column} if path and column else {})
-    return Panel(label, settings, {"activation": activation}, {"dataset": name, "activation": activation})
+    tags: dict[str, str | int] = {"dataset": name, "activation": activation}
+    return Panel(label, settings, {"activation": activation} if trained else {}, tags)
 
 
 def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, scale: float) -> list[Curve]:
@@ -96,25 +124,12 @@ def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, sc
         shared = {"horizon": rounds, "replay": replay}
         labels = {f"{entry.title}, m = {percent:g} %": percent for percent in percents}
         return [curve(policy, None, label, {"percent": percent} | shared) for label, percent in labels.items()]
-    known = setting_names(entry.builder())
-    return [curve(policy, settings={"replay": replay} if "replay" in known else {})]
+    return [curve(policy, settings=taken(policy, {"replay": replay}))]
 
 
 def optimum(data: str, arms: int = ARMS, label: str | None = None) -> float:
     """The best possible average reward, with as many instances of each label; nothing is downloaded for it."""
     return best_reward(load(data, label=label, download=False), arms)
-
-
-def optima(study: Study) -> dict[str, float]:
-    """The optimum of each panel whose data can still be read."""
-    found = {}
-    for panel in study.panels:
-        settings = study.environment_arguments(panel)
-        settings.pop("intercept", None)  # which changes no reward
-        if settings.keys() <= {"data", "arms", "label"}:
-            with contextlib.suppress(ExploraxError, OSError, ImportError):
-                found[panel.label] = optimum(**settings)
-    return found
 
 
 def claims(results: Sequence[Result], optima: Mapping[str, float]) -> list[Claim]:

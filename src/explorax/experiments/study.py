@@ -1,53 +1,34 @@
-"""A study: which policies play which environment, how long, how often.  Plain data, checked when made.
+"""A study: which policies play which environment, how long, how often, and what is said and drawn of that.
 
-As a settings file (TOML), with everything but `environment`, `rounds` and `curves` optional:
-
-    environment = "logistic"
-    dims = [5, 10, 20]                       # numbers of features; one panel of the figure for each
-    rounds = 50000
-    curves = [
-      { policy = "glm_tsl", design = "theory" },
-      { policy = "glm_fpl", settings = { scale = 0.25 }, label = "GLM-FPL, a = 1/4" },
-    ]
-    name = "mine"
-    measure = "regret"                       # or "reward": the average reward so far
-    instances = 100
-    seed = 0
-    checkpoints = 100                        # how many, or a list of rounds that grows up to `rounds`
-    spacing = "even"                         # or "log"
-    environment_settings = { arms = 50 }
-
-Panels that differ in something else than `dims` are tables, each with a label.  What they set is added to what the
-study sets, and to what those curves set whose policies take it.  Their `tags` are what tables call them, a column for
-each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
-
-    panels = [
-      { label = "few arms", environment_settings = { features = 5, arms = 10 } },
-      { label = "more ridge", environment_settings = { features = 5, arms = 50 }, curve_settings = { ridge = 9.0 } },
-    ]
-
-Without either there is one panel, for an environment that needs no more settings.
+Its settings are plain data, checked when made.  An experiment of the paper is a `Study` with claims, a title and a
+figure of its own: a class in its own module.
 
 Curves whose policies take a `family` get that of the environment's rewards; it need not be set, and no other may be.
 Policies that do not model these rewards are refused, but for linear ones on rewards of 0 and 1 (`registry`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from explorax import environments
 from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments import Environment
+from explorax.environments.glm import ARMS
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
-from explorax.registry import check_family, entry_of, make, policies, setting_names
-from explorax.summarize import MEASURES, Summary
+from explorax.record import Result
+from explorax.registry import check_family, entry_of, make, setting_names
+from explorax.summarize import MEASURES, Claim, Summary, series
+
+if TYPE_CHECKING:
+    from explorax.plot import Bound
 
 SPACINGS = ("even", "log")
 CHECKPOINTS = 100
 LONGEST_NAME = 100  # characters
+MEASURED = {"regret": "Regret", "reward": "Average reward"}
 
 
 class Panel(NamedTuple):
@@ -68,9 +49,27 @@ class Curve(NamedTuple):
     settings: dict[str, Any]  # further arguments of explorax.make
 
 
+class Figure(NamedTuple):
+    """What is asked for beside the usual figure."""
+
+    log: bool = False  # one with logarithmic axes
+    bound: bool = False  # with the theorems' bounds, which need such axes
+
+
+class Drawing(NamedTuple):
+    """A figure of a study: its axes, and what is laid over the curves."""
+
+    scale: str = "linear"
+    bounds: "Sequence[Bound]" = ()
+    suffix: str = ""  # of its file's name
+    remark: str = ""  # at the end of its caption
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """Every curve plays the same `instances` random problems of each panel for `rounds` rounds."""
+
+    stem: ClassVar[str] = "figure1"  # of the names of its figures
 
     environment: str
     panels: tuple[Panel, ...]
@@ -136,8 +135,8 @@ class Study:
             for name in panel.environment_settings:
                 if name in self.environment_settings:
                     raise InvalidArgument(f"panel {panel.label!r} and the study both set {name!r}: leave one out")
-            settings = {one for entry in policies().values() for one in setting_names(entry.builder())}
-            check_names("setting of the policies", panel.curve_settings, settings)
+            known = {name for one in self.curves for name in setting_names(entry_of(one.policy).builder())}
+            check_names("setting of the curves' policies", panel.curve_settings, known)
 
     def _check_curves(self) -> None:
         for curve in self.curves:
@@ -160,6 +159,11 @@ class Study:
         """The environment of a panel, with more settings if need be."""
         return environments.make(self.environment, **self.environment_arguments(panel), **more)
 
+    def arms(self, panel: Panel) -> int:
+        """K, the number of arms on offer in a panel."""
+        given = self.environment_arguments(panel)
+        return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("arms") or ARMS
+
     def arguments(self, curve: Curve, panel: Panel) -> dict[str, Any]:
         """What `explorax.make` needs: settings of curve and panel, the family of the rewards, the design and, for the
         theory's, the horizon.
@@ -168,16 +172,12 @@ class Study:
         if curve.design == "theory":
             found["horizon"] = self.rounds
         found |= curve.settings
-        entry = entry_of(curve.policy)
-        known = setting_names(entry.builder())
-        for name, value in panel.curve_settings.items():
+        for name in panel.curve_settings:
             if name in found:
                 raise InvalidArgument(
                     f"curve {curve.label!r} and panel {panel.label!r} both set {name!r}: leave one out"
                 )
-            if name in known:
-                found[name] = value
-        return entry.for_family(self.family) | found
+        return entry_of(curve.policy).for_family(self.family) | found | taken(curve.policy, panel.curve_settings)
 
     def make(self, curve: Curve, panel: Panel, **more: object) -> Policy:
         """The policy of a curve in a panel, with more settings if need be."""
@@ -192,6 +192,49 @@ class Study:
         if isinstance(self.checkpoints, tuple):
             plain["checkpoints"] = list(self.checkpoints)
         return plain
+
+    @classmethod
+    def covers(cls, name: str, environment: str, measure: str) -> bool:
+        """Whether settings that say so are those of a study of this kind."""
+        return True
+
+    @property
+    def title(self) -> str:
+        """What its report is called."""
+        return f"{MEASURED[self.measure]} in the study {self.name!r}"
+
+    @property
+    def optima(self) -> dict[str, float]:
+        """The largest possible average reward of each panel where it is known."""
+        return {}
+
+    def claims(self, results: Sequence[Result]) -> list[Claim]:
+        """What is said of the results, judged: in every panel, then in each."""
+        return []
+
+    def check_figure(self, asked: Figure) -> None:
+        """Raise if a figure that is asked for cannot be drawn."""
+        if self.measure == "reward" and (asked.log or asked.bound):
+            raise InvalidArgument("--log and --bound are about regret, and this study measures reward: leave them out")
+
+    def drawings(self, results: Sequence[Result], asked: Figure) -> list[Drawing]:
+        """Its figures: one on linear axes, and what is asked for."""
+        found = [Drawing()]
+        if asked.log or asked.bound:
+            found.append(Drawing("log", self.bounds(results) if asked.bound else (), "-log"))
+        return found
+
+    def bounds(self, results: Sequence[Result]) -> "list[Bound]":
+        """The theorems' bounds in the panels whose number of features is known."""
+        from explorax import plot  # here, so that workers need not load matplotlib
+
+        found = []
+        for panel in self.panels:
+            if "dim" in panel.tags:
+                here = series((one for one in results if one.panel == panel.label), self.measure)
+                features, arms = int(panel.tags["dim"]), self.arms(panel)
+                found += plot.bounds(here, features=features, arms=arms, family=self.family)
+        return found
 
 
 def check_name(name: object) -> None:
@@ -213,6 +256,12 @@ def each_policy_once(names: Iterable[str]) -> list[str]:
     return found
 
 
+def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a policy takes."""
+    known = setting_names(entry_of(policy).builder())
+    return {name: value for name, value in settings.items() if name in known}
+
+
 def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None:
     """Raise unless there are some, each with a label of its own."""
     if not labelled:
@@ -225,47 +274,6 @@ def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None
             raise InvalidArgument(f"{name}: the label {label!r} is used twice; give each of them a label of its own")
 
 
-def from_settings(settings: Mapping[str, Any]) -> Study:
-    """A study from plain data, as read from TOML or JSON."""
-    if not isinstance(settings, Mapping):
-        raise InvalidArgument(f"the settings of a study must be a table, got {settings!r}.")
-    known = {one.name: one for one in fields(Study)}
-    check_names("setting of a study", settings, [*known, "dims"])
-    for name, one in known.items():
-        needed = one.init and one.default is MISSING and one.default_factory is MISSING
-        if needed and name not in (*settings, "panels"):
-            raise InvalidArgument(f"the study lacks {name!r}: give it in the settings")
-    given = dict(settings)
-    for name in {"dims", "panels", "curves"} & given.keys():
-        if isinstance(given[name], str) or not isinstance(given[name], Sequence):
-            raise InvalidArgument(f"{name}={given[name]!r} must be a list")
-    if not isinstance(given.get("environment_settings", {}), Mapping):
-        raise InvalidArgument(f"environment_settings={given['environment_settings']!r} must be a table")
-    if "dims" in given and "panels" in given:
-        raise InvalidArgument(f"dims={given['dims']!r} and panels are both given: leave one out")
-    if "dims" in given:
-        builder = environments.BUILDERS.get(str(given["environment"]).lower())
-        if builder is not None and "features" not in setting_names(builder):
-            raise InvalidArgument(
-                f"dims must be left out with environment={given['environment']!r}, whose data decides the number of "
-                f"features, got dims={given['dims']!r}. Use panels for more than one data set."
-            )
-        given["panels"] = for_features(given.pop("dims"))
-    else:
-        given["panels"] = tuple(_panel_from(one) for one in given.get("panels", [{"label": given["environment"]}]))
-    given["curves"] = tuple(_curve_from(one) for one in given["curves"])
-    if isinstance(given.get("checkpoints"), list):
-        given["checkpoints"] = tuple(given["checkpoints"])
-    family = given.pop("family", None)  # as `settings` has it
-    found = Study(**given)
-    if family not in (None, found.family):
-        raise InvalidArgument(
-            f"family must be {found.family!r}, that of the rewards of the environment {found.environment!r}, "
-            f"got {family!r}. Leave it out, or choose another environment."
-        )
-    return found
-
-
 def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
     """A panel for each number of features."""
     for dim in dims:
@@ -273,17 +281,6 @@ def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
     if not dims or len(set(dims)) < len(dims):
         raise InvalidArgument(f"dims={dims!r}: give at least one number of features, each once")
     return tuple(Panel(f"d = {dim}", {"features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
-
-
-def _panel_from(plain: Any) -> Panel:
-    if not isinstance(plain, Mapping) or "label" not in plain:
-        raise InvalidArgument(f"panels: {plain!r} must be a table with a label, like {{ label = 'few arms' }}")
-    check_names("setting of a panel", plain, Panel._fields)
-    tables = {"environment_settings": {}, "curve_settings": {}, "tags": {"panel": plain["label"]}} | dict(plain)
-    for name, value in tables.items():
-        if name != "label" and not isinstance(value, Mapping):
-            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ arms = 10 }}")
-    return Panel(**tables)
 
 
 def curve(
@@ -299,13 +296,3 @@ def curve(
         raise UnknownName(f"design of {entry.name}", design, entry.designs)
     title = f"{entry.title} ({design})" if design else entry.title
     return Curve(title if label is None else label, entry.name, design, dict(settings or {}))
-
-
-def _curve_from(plain: Any) -> Curve:
-    if not isinstance(plain, Mapping) or "policy" not in plain:
-        raise InvalidArgument(f"curves: {plain!r} must be a table with a policy, like {{ policy = 'glm_tsl' }}")
-    check_names("setting of a curve", plain, Curve._fields)
-    settings = plain.get("settings", {})
-    if not isinstance(settings, Mapping):
-        raise InvalidArgument(f"curves: settings={settings!r} must be a table, like {{ scale = 0.5 }}")
-    return curve(plain["policy"], plain.get("design"), plain.get("label"), settings)

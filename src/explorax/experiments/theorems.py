@@ -29,7 +29,7 @@ import numpy as np
 
 from explorax import theory
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.experiments.study import Panel, Study, curve, for_features
+from explorax.experiments.study import Drawing, Figure, Panel, Study, curve, for_features
 from explorax.record import Result
 from explorax.simulate import draw
 from explorax.summarize import Claim, Numbers, Question, evaluate
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 RIDGE = 1e-3
 TOLERANCE = 1e-3  # error of a score that a fit may leave
+COMPARED = (
+    "thin: the worst instance; dashed: the lowest bound of an instance, from the longest exploration τ (dotted) on; "
+    "grey: the most regret that any policy could have"
+)
 LABELS = {"glm_tsl": "GLM-TSL (theory)", "glm_fpl": "GLM-FPL (theory)"}
 
 
@@ -61,6 +65,117 @@ KINDS = {
 }
 
 
+class Promise(NamedTuple):
+    """What a theorem says of each of M instances that a policy has played."""
+
+    explored: np.ndarray  # (M,) τ
+    max_gap: np.ndarray  # (M,) Δmax
+    regret: np.ndarray  # (M, C) the bound at each checkpoint; it says something from τ on
+
+
+class Theorems(Study):
+    """Both policies on problems that the theorems are about, next to the bounds that these prove."""
+
+    stem = "theorems"
+
+    @classmethod
+    def covers(cls, name: str, environment: str, measure: str) -> bool:
+        """Whether settings that say so are those of this experiment."""
+        return (name, environment, measure) in [
+            (kind.name, its_environment, "regret") for its_environment, kind in KINDS.items()
+        ]
+
+    @property
+    def title(self) -> str:
+        """What its report is called."""
+        return f"Regret and the bounds of Theorems 1 and 2 ({self.environment} rewards)"
+
+    def drawings(self, results: Sequence[Result], asked: Figure) -> list[Drawing]:
+        """One figure, on logarithmic axes and with the bounds, whatever is asked for."""
+        return [Drawing("log", self.bounds(results), remark=COMPARED)]
+
+    def promise(self, result: Result) -> Promise:
+        """The theorem's bounds for the instances of a result."""
+        panel = next(one for one in self.panels if one.label == result.panel)
+        settings = self.arguments(next(one for one in self.curves if one.label == result.curve), panel)
+        if settings.get("explore") != "theory":
+            raise InvalidArgument(f"{result.curve}: the theorems need explore='theory', their exploration")
+        environment, numbers = self.make_environment(panel), result.records.instances
+        instances = range(int(numbers.min()), int(numbers.max()) + 1)
+        world = draw(environment, instances, self.seed)
+        names = ("family", "noise_std", "min_slope", "max_slope")
+        constants = {name: settings[name] for name in names if name in settings}
+        each = []
+        for number in numbers - instances.start:
+            arms, means = (np.asarray(of_all[number], float) for of_all in (world.arms, world.means))
+            at = theory.problem(
+                features=environment.features,
+                rounds=self.rounds,
+                arms=len(arms),
+                max_gap=float(means.max() - means.min()),
+                **constants,
+            )
+            explored = theory.schedule(arms, theory.required_eigenvalue(result.policy, at)).rounds
+            bound = theory.regret_bounds_of_run(result.policy, at, result.records.rounds, exploration_rounds=explored)
+            each.append((explored, at.max_gap, bound))
+        return Promise(*(np.array(of_all) for of_all in zip(*each, strict=True)))
+
+    def bounds(self, results: Sequence[Result]) -> list["Bound"]:
+        """The lowest bound of any instance from the largest τ on, the worst regret of any, and the largest Δmax."""
+        from explorax.plot import Bound
+
+        found = []
+        for result in results:
+            with suppress(InvalidArgument):  # a curve that no theorem is about
+                promised, records = self.promise(result), result.records
+                explored = int(promised.explored.max())
+                after = records.rounds >= explored
+                if np.any(after):
+                    lowest = promised.regret[:, after].min(axis=0)
+                    worst, max_gap = records.regret.max(axis=0), float(promised.max_gap.max())
+                    compared = explored, worst, max_gap
+                    found.append(Bound(result.policy, result.panel, records.rounds[after], lowest, *compared))
+        return found
+
+    def claims(self, results: Sequence[Result]) -> list[Claim]:
+        """What the theorems say: in every dimension, then in each."""
+        questions = [
+            Question(
+                f"{policy}_under_theorem_{number}",
+                f"The regret of {label.partition(' ')[0]} is under the bound of Theorem {number} in every instance.",
+                (label,),
+                partial(self._under, label),
+            )
+            for number, (policy, label) in enumerate(LABELS.items(), 1)
+        ]
+        return evaluate(questions, results)
+
+    def _under(self, label: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
+        result = found[label]
+        records, promised = result.records, self.promise(result)
+        longest = int(promised.explored.max())
+        if longest >= self.rounds:
+            raise InvalidArgument(
+                f"{result.panel}: {label} explores for {longest} of {self.rounds} rounds, and the theorem is about "
+                "more: play more rounds"
+            )
+        after = records.rounds >= promised.explored[:, None]
+        holds = np.all(records.regret[after] <= promised.regret[after])
+        final, bound = records.regret[:, -1], promised.regret[:, -1]
+        numbers: Numbers = {
+            label: {
+                "mean_regret": float(final.mean()),
+                "worst_regret": float(final.max()),
+                "lowest_bound": float(bound.min()),
+                "bound_over_worst_regret": float(bound.min() / final.max()) if final.max() > 0 else None,
+                "bound_over_largest_possible_regret": float(np.min(bound / (self.rounds * promised.max_gap))),
+                "exploration_rounds": longest,
+                "rounds": self.rounds,
+            }
+        }
+        return bool(holds), numbers
+
+
 def study(
     *,
     environment: str = "logistic",
@@ -70,8 +185,8 @@ def study(
     arms: int = 100,
     seed: int = 0,
     checkpoints: int | None = None,
-) -> Study:
-    """Both policies on problems of that kind, "logistic" or "gaussian"."""
+) -> Theorems:
+    """Return both policies on problems of that kind, "logistic" or "gaussian"."""
     kind = kind_of(environment)
     settings = {
         "explore": "theory",
@@ -82,7 +197,7 @@ def study(
         "tolerance": TOLERANCE,
     }
     noise = {"noise_std": kind.noise_std} if environment == "gaussian" else {}
-    return Study(
+    return Theorems(
         name=kind.name,
         environment=environment,
         environment_settings={"arms": arms, "nonzero": 1} | noise,
@@ -98,8 +213,8 @@ def study(
 
 def quick(
     *, environment: str = "logistic", dims: Sequence[int] | None = None, rounds: int | None = None, **others: Any
-) -> Study:
-    """The same in small, with τ below n all the same; takes what `study` takes."""
+) -> Theorems:
+    """Return a smaller version, with τ below n all the same; takes what `study` takes."""
     kind = kind_of(environment)
     dims = kind.quick_dims if dims is None else dims
     return study(environment=environment, dims=dims, rounds=kind.quick_rounds if rounds is None else rounds, **others)
@@ -116,96 +231,3 @@ def _with_theta(panel: Panel, norm: float) -> Panel:
     direction = np.arange(1.0, panel.environment_settings["features"] + 1)
     theta = norm * direction / np.linalg.norm(direction)
     return panel._replace(environment_settings=panel.environment_settings | {"theta": theta.tolist()})
-
-
-class Promise(NamedTuple):
-    """What a theorem says of each of M instances that a policy has played."""
-
-    explored: np.ndarray  # (M,) τ
-    max_gap: np.ndarray  # (M,) Δmax
-    regret: np.ndarray  # (M, C) the bound at each checkpoint; it says something from τ on
-
-
-def promise(study: Study, result: Result) -> Promise:
-    """The theorem's bounds for the instances of a result."""
-    panel = next(one for one in study.panels if one.label == result.panel)
-    settings = study.arguments(next(one for one in study.curves if one.label == result.curve), panel)
-    if settings.get("explore") != "theory":
-        raise InvalidArgument(f"{result.curve}: the theorems need explore='theory', their exploration")
-    environment, numbers = study.make_environment(panel), result.records.instances
-    instances = range(int(numbers.min()), int(numbers.max()) + 1)
-    world = draw(environment, instances, study.seed)
-    names = ("family", "noise_std", "min_slope", "max_slope")
-    constants = {name: settings[name] for name in names if name in settings}
-    each = []
-    for number in numbers - instances.start:
-        arms, means = (np.asarray(of_all[number], float) for of_all in (world.arms, world.means))
-        at = theory.problem(
-            features=environment.features,
-            rounds=study.rounds,
-            arms=len(arms),
-            max_gap=float(means.max() - means.min()),
-            **constants,
-        )
-        explored = theory.schedule(arms, theory.required_eigenvalue(result.policy, at)).rounds
-        bound = theory.regret_bounds_of_run(result.policy, at, result.records.rounds, exploration_rounds=explored)
-        each.append((explored, at.max_gap, bound))
-    return Promise(*(np.array(of_all) for of_all in zip(*each, strict=True)))
-
-
-def bounds(study: Study, results: Sequence[Result]) -> list["Bound"]:
-    """The lowest bound of any instance from the largest τ on, the worst regret of any, and the largest Δmax."""
-    from explorax.plot import Bound
-
-    found = []
-    for result in results:
-        with suppress(InvalidArgument):  # a curve that no theorem is about
-            promised, records = promise(study, result), result.records
-            explored = int(promised.explored.max())
-            after = records.rounds >= explored
-            if np.any(after):
-                lowest = promised.regret[:, after].min(axis=0)
-                worst, max_gap = records.regret.max(axis=0), float(promised.max_gap.max())
-                compared = explored, worst, max_gap
-                found.append(Bound(result.policy, result.panel, records.rounds[after], lowest, *compared))
-    return found
-
-
-def claims(study: Study, results: Sequence[Result]) -> list[Claim]:
-    """What the theorems say: in every dimension, then in each."""
-    questions = [
-        Question(
-            f"{policy}_under_theorem_{number}",
-            f"The regret of {label.partition(' ')[0]} is under the bound of Theorem {number} in every instance.",
-            (label,),
-            partial(_under, study, label),
-        )
-        for number, (policy, label) in enumerate(LABELS.items(), 1)
-    ]
-    return evaluate(questions, results)
-
-
-def _under(study: Study, label: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
-    result = found[label]
-    records, promised = result.records, promise(study, result)
-    longest = int(promised.explored.max())
-    if longest >= study.rounds:
-        raise InvalidArgument(
-            f"{result.panel}: {label} explores for {longest} of {study.rounds} rounds, and the theorem is about more: "
-            "play more rounds"
-        )
-    after = records.rounds >= promised.explored[:, None]
-    holds = np.all(records.regret[after] <= promised.regret[after])
-    final, bound = records.regret[:, -1], promised.regret[:, -1]
-    numbers: Numbers = {
-        label: {
-            "mean_regret": float(final.mean()),
-            "worst_regret": float(final.max()),
-            "lowest_bound": float(bound.min()),
-            "bound_over_worst_regret": float(bound.min() / final.max()) if final.max() > 0 else None,
-            "bound_over_largest_possible_regret": float(np.min(bound / (study.rounds * promised.max_gap))),
-            "exploration_rounds": longest,
-            "rounds": study.rounds,
-        }
-    }
-    return bool(holds), numbers

@@ -5,12 +5,12 @@
     compiling.py  how much of its time is compilation
     pool.py       many of them
     progress.py   what one sees meanwhile
-    lock.py       one run at a time in a directory
-    journal.py    what is finished, and by what it was made
+    journal.py    what a directory knows of its run: what is finished, by what it was made, and who is at work there
     outputs.py    tables, claims, figures and the report from what has been recorded
 
 On a CPU a task is one curve and a block of instances, done by one of several single-threaded processes; on a GPU it is
-all instances of all curves of a policy, done in this process.
+all instances of all curves of a policy, done in this process.  No experiment is named here: a study says itself what
+its claims, texts and figures are.
 """
 
 import math
@@ -20,12 +20,11 @@ from typing import TextIO
 
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, RunFailed
-from explorax.experiments.study import Study
+from explorax.experiments.study import Figure, Panel, Study
 from explorax.extras import optional
 from explorax.runner import outputs, pool
-from explorax.runner.journal import Journal
-from explorax.runner.lock import locked
-from explorax.runner.outputs import Figure, Outputs, kept, rebuild
+from explorax.runner.journal import Journal, check_free, kept, opened
+from explorax.runner.outputs import LINEAR, Outputs, rebuild
 from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
 from explorax.runner.tasks import Task
@@ -40,7 +39,7 @@ def run(
     out: Path | str,
     *,
     processes: int | None = None,
-    figure: Figure = outputs.LINEAR,
+    figure: Figure = LINEAR,
     command: str = "",
     stream: TextIO | None = None,
 ) -> Outputs:
@@ -49,11 +48,11 @@ def run(
     What is there of the same study is kept and not played again.  `processes` (all usable cores unless given) matters
     on a CPU only, and for the time it takes alone.  `stream` is where progress is shown, standard output unless given.
     """
-    outputs.check_figure(study, figure)
-    check_directory(Path(out))
-    outputs.check_free(study, Path(out))
+    out = Path(out)
+    study.check_figure(figure)
+    check_free(out, outputs.names(study))
     warnings = play(study, out, processes=processes, command=command, stream=stream)
-    return outputs.write(Path(out), figure, warnings)
+    return outputs.write(study, out, figure, warnings)
 
 
 def play(
@@ -65,19 +64,14 @@ def play(
     stream: TextIO | None = None,
 ) -> list[str]:
     """Play a study and leave its records alone; returns what was odd about those that were there."""
-    out = Path(out)
-    check_directory(out)
     if processes is not None:
         check_whole("processes", processes, 1)
     together = on_accelerator()
     for panel in study.panels:
-        features = study.make_environment(panel).features  # complains now
-        if not together:
-            check_memory(outputs.arms_of(study, panel), features)
+        check_panel(study, panel, together)
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
-    with locked(out):
-        journal = Journal(study, out, together, command)
+    with opened(study, Path(out), together, command) as journal:
         todo = journal.todo
         count = min(processes or pool.usable_cores(), len(todo))
         where = "in this process" if together else f"on {count} process{'es' if count > 1 else ''}"
@@ -87,15 +81,14 @@ def play(
                 pool.run_here(study, todo, keeper)
             else:
                 pool.run_spread(study, todo, count, keeper)
-        journal.finish()
-        return journal.warnings
+    return journal.warnings
 
 
-def check_directory(out: Path) -> None:
-    """Raise if a file is in the way of a directory."""
-    for path in (out, *out.parents):
-        if path.exists() and not path.is_dir():
-            raise InvalidArgument(f"out={str(out)!r} cannot be made: {str(path)!r} is a file: give a directory")
+def check_panel(study: Study, panel: Panel, together: bool) -> None:
+    """Raise if the environment of a panel cannot be made or, on a CPU, does not fit into memory."""
+    features = study.make_environment(panel).features
+    if not together:
+        check_memory(study.arms(panel), features)
 
 
 def check_memory(arms: int, features: int) -> None:

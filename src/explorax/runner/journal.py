@@ -1,9 +1,15 @@
-"""What a directory knows of its run, kept so that a run which is killed at any moment can go on from there."""
+"""What a directory knows of its run, kept so that a run which is killed at any moment can go on from there.
 
+One run at a time: the lock of a directory is one of the operating system on a file that holds the process id.  It is
+gone when the process is, however that ended, so a lock file left behind by a killed run stops nobody.
+"""
+
+import contextlib
 import hashlib
 import importlib
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,14 +17,72 @@ from typing import Any
 from explorax import datasets, record
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study
-from explorax.files import remove_leftovers
+from explorax.files import acquire, remove_leftovers, writing
 from explorax.record import Parts, Result
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
 
+LOCK = ".lock"
 SOURCE = Path(__file__).parents[1]
 # What decides no outcome:
-NO_NUMBERS = ("files", "runner", "experiments", "arena", "bench", "cli", "__main__", "plot", "report", "summarize")
+NO_NUMBERS = (
+    "files",
+    "runner",
+    "experiments",
+    "arena",
+    "bench",
+    "cli",
+    "__main__",
+    "plot",
+    "report",
+    "summarize",
+    "text",
+)
+
+
+def check_directory(out: Path) -> None:
+    """Raise if a file is in the way of a directory."""
+    for path in (out, *out.parents):
+        if path.exists() and not path.is_dir():
+            raise InvalidArgument(f"out={str(out)!r} cannot be made: {str(path)!r} is a file: give a directory")
+
+
+def check_unwritten(out: Path, names: Sequence[str]) -> None:
+    """Raise if there is a file of one of these names."""
+    foreign = [name for name in names if (out / name).exists()]
+    if foreign:
+        raise InvalidArgument(
+            f"{out} holds {', '.join(foreign)} that no run has written, and this one would overwrite: "
+            "choose another directory with --out, or move these files away"
+        )
+
+
+def check_free(out: Path, names: Sequence[str]) -> None:
+    """Raise if a directory cannot be made, or has a file of one of these names and no run that may have written it."""
+    check_directory(out)
+    if not (out / record.MANIFEST).exists() and not any((out / record.PARTS).glob("*.parquet")):
+        check_unwritten(out, names)
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory, which is made if need be; raises if another process holds it."""
+    path = directory / LOCK
+    with contextlib.ExitStack() as held:
+        with writing(path):
+            directory.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context(open(path, "a+"))  # neither this nor the lock is inherited by worker processes
+        if not acquire(file.fileno()):
+            file.seek(0)
+            raise InvalidArgument(
+                f"out={str(directory)!r} is in use by process {file.read().strip() or 'unknown'}: "
+                "wait for that run, stop it, or choose another directory"
+            )
+        with writing(path):
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+        yield  # the file stays behind: removing it would race with a process about to lock it
 
 
 class Journal:
@@ -39,7 +103,8 @@ class Journal:
         self.spent = (before["duration_seconds"] or 0.0) if before else 0.0
         self.began = time.monotonic()
         self.done = len(self.tasks) - len(self.todo)
-        if self.todo or before is None or before["status"] != "finished":
+        self.finished = not self.todo and before is not None and before["status"] == "finished"
+        if not self.finished:
             self.write("running")
 
     def before(self, found: Parts) -> dict[str, Any] | None:
@@ -90,7 +155,7 @@ class Journal:
 
     def finish(self) -> None:
         """Write that all is done, unless that is known."""
-        if read_manifest(self.out)["status"] != "finished":
+        if not self.finished:
             self.write("finished")
 
     def write(self, status: str) -> None:
@@ -108,9 +173,28 @@ class Journal:
         record.write_manifest(self.out, content | {"maker": self.maker})
 
 
+@contextlib.contextmanager
+def opened(study: Study, out: Path, together: bool, command: str) -> Iterator[Journal]:
+    """Open the journal of a directory, which is made if need be, for one run alone; at its end all must be done."""
+    check_directory(out)
+    with locked(out):
+        journal = Journal(study, out, together, command)
+        yield journal
+        journal.finish()
+
+
 def read_manifest(out: Path) -> dict[str, Any]:
     """The manifest of a run; raises `InvalidArgument` where there is none that can be used."""
     return record.read_manifest(out, ENTRIES)
+
+
+def kept(out: Path | str) -> str:
+    """How much is there of a run that was stopped, and how to go on."""
+    try:
+        tasks = read_manifest(Path(out))["tasks"]
+    except InvalidArgument:
+        return "nothing was finished yet; run the same command again"
+    return f"{tasks['done']} of {tasks['all']} tasks are kept in {out}; run the same command again to go on from there"
 
 
 def _are_counts(tasks: Any) -> bool:
@@ -127,8 +211,9 @@ ENTRIES = record.ENTRIES | {
 
 def maker(study: Study, together: bool) -> dict[str, Any]:
     """What else decides the records, beside the settings: a run can only be continued by the same."""
-    sources_of_data = [study.environment_arguments(panel).get("data") for panel in study.panels]
-    data = {str(source): found for source in sources_of_data if (found := datasets.digest(source)) is not None}
+    given = [study.environment_arguments(panel) for panel in study.panels]
+    tables = [one["data"] for one in given if "data" in one]
+    data = {str(table): found for table in tables if (found := datasets.digest(table)) is not None}
     sources = hashlib.sha256()
     for path in sorted(SOURCE.rglob("*.py")):
         inside = path.relative_to(SOURCE)

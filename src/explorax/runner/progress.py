@@ -10,6 +10,7 @@ from typing import Self, TextIO
 from explorax.files import writing
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
+from explorax.text import duration
 
 
 class Lines:
@@ -46,9 +47,9 @@ class Lines:
         """A task ends."""
         self.count_in(worker, task)
         running = outcome.seconds - (outcome.compiling or 0.0)
-        compiling = "" if outcome.compiling is None else f"{outcome.compiling:.1f} s compiling, "
+        compiling = "" if outcome.compiling is None else f"{duration(outcome.compiling)} compiling, "
         speed = rate(task.plays / max(running, 1e-9))
-        self.say(f"[{self.done}/{self.count}] {task}: {compiling}{running:.1f} s running, {speed}{self.left()}")
+        self.say(f"[{self.done}/{self.count}] {task}: {compiling}{duration(running)} running, {speed}{self.left()}")
 
     def count_in(self, worker: int, task: Task) -> None:
         """One more is done."""
@@ -144,12 +145,3 @@ def display(todo: Sequence[Task], count: int, stream: TextIO | None = None, wher
 def rate(speed: float) -> str:
     """Plays (rounds of one instance of one curve) per second."""
     return f"{speed:,.0f} rounds/s"
-
-
-def duration(seconds: float) -> str:
-    """A time as one says it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -10,7 +10,7 @@ import pytest
 from explorax import plot, record, report, summarize
 from explorax.experiments import logistic
 from explorax.summarize import Claim
-from tests.experiments import fabricate
+from tests import fabricate
 
 EVIL = "<script>alert('x')</script> & \"quotes\""
 VOID = {"meta", "img", "br", "hr"}
@@ -54,7 +54,7 @@ def page(png, results=None, title="Logistic bandit", claims=None, measure="regre
     return report.report(
         title,
         pictures=[report.Picture(png, "Regret over rounds.", "Eight curves in three panels.")],
-        claims=logistic.claims(results) if claims is None else claims,
+        claims=logistic.study().claims(results) if claims is None else claims,
         summaries=summarize.summarize(results, measure),
         measure=measure,
         manifest=content | manifest,
@@ -149,11 +149,6 @@ def test_a_run_with_one_instance_or_without_end_is_reported(png):
     assert "4 could not be evaluated" in text
     assert "None" not in text
     assert "nan" not in text.lower()
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(None, None), (3.21, "3.2 s"), (125, "2 min 5 s"), (7500, "2 h 5 min")])
-def test_durations(seconds, text):
-    assert report._duration(seconds) == text
 
 
 def test_the_page_is_written(png, tmp_path):

@@ -8,8 +8,9 @@ import pytest
 import explorax
 from explorax.experiments import logistic
 from explorax.experiments.study import Curve, Panel, for_features
-from tests.experiments import fabricate
+from tests import fabricate
 
+STUDY = logistic.study()
 BEAT, BEATEN, LINEAR, LOW = (
     "randomized_beat_glm_ucb",
     "ucb_glm_beats_randomized",
@@ -19,7 +20,7 @@ BEAT, BEATEN, LINEAR, LOW = (
 
 
 def verdicts(results, panel=None):
-    return {claim.name: claim.holds for claim in logistic.claims(results) if claim.panel == panel}
+    return {claim.name: claim.holds for claim in STUDY.claims(results) if claim.panel == panel}
 
 
 def exchanged(first, second):
@@ -27,7 +28,7 @@ def exchanged(first, second):
 
 
 def test_all_claims_hold_on_a_run_like_the_papers():
-    found = logistic.claims(fabricate.results())
+    found = STUDY.claims(fabricate.results())
     assert [(claim.name, claim.panel) for claim in found] == [
         (name, panel) for name in (BEAT, BEATEN, LINEAR, LOW) for panel in (None, "d = 5", "d = 10", "d = 20")
     ]
@@ -67,10 +68,10 @@ def test_claims_mean_the_same_at_any_number_of_rounds(rounds):
 
 def test_claims_about_missing_policies_are_not_evaluated():
     results = [one for one in fabricate.results() if one.policy != "glm_ucb"]
-    found = {claim.name: claim for claim in logistic.claims(results) if claim.panel is None}
+    found = {claim.name: claim for claim in STUDY.claims(results) if claim.panel is None}
     assert {name: claim.holds for name, claim in found.items()} == {BEAT: None, BEATEN: True, LINEAR: None, LOW: None}
     assert "d = 5: there is no curve 'GLM-UCB (theory)'" in found[BEAT].reason
-    assert {claim.holds for claim in logistic.claims([])} == {None}
+    assert {claim.holds for claim in STUDY.claims([])} == {None}
 
 
 def test_claims_need_instances_and_checkpoints():
@@ -88,7 +89,7 @@ def _last(records):
 def test_numbers_of_a_claim_are_those_of_the_run():
     results = fabricate.results(dims=(5,))
     finals = {(one.policy, one.design): one.records.regret[:, -1] for one in results}
-    claims = {claim.name: claim for claim in logistic.claims(results) if claim.panel == "d = 5"}
+    claims = {claim.name: claim for claim in STUDY.claims(results) if claim.panel == "d = 5"}
     pair = claims[BEAT].numbers["GLM-TSL (theory) against GLM-UCB (theory)"]
     difference = finals["glm_tsl", "theory"] - finals["glm_ucb", "theory"]
     assert pair["difference"] == pytest.approx(difference.mean())

@@ -11,7 +11,7 @@ from PIL import Image
 
 from explorax import plot, summarize, theory
 from explorax.errors import InvalidArgument, UnknownName
-from tests.experiments import fabricate
+from tests import fabricate
 
 
 @pytest.fixture(scope="module")

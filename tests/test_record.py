@@ -14,7 +14,7 @@ import pytest
 from explorax import record
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import logistic
-from tests.experiments import fabricate
+from tests import fabricate
 
 CURVES, PANELS = ["b", "a"], ["d = 5", "d = 10"]
 

@@ -1,9 +1,8 @@
-"""The command `explorax`: what it prints, what it writes, how it ends."""
+"""What each subcommand prints and writes."""
 
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tomllib
@@ -14,10 +13,10 @@ import explorax
 import explorax.runner
 from explorax import cli, theory
 from explorax.cli.texts import EXAMPLE
+from explorax.experiments.settings import study_in
 
 # These tests start processes of their own: one group at a time.
 pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
-
 SMALL = ["--dims", "2", "--rounds", "60", "--instances", "8", "--checkpoints", "6", "--processes", "1"]
 OUTPUTS = ("regret.parquet", "summary.csv", "claims.json", "manifest.json", "figure1.png", "figure1.pdf", "report.html")
 
@@ -116,7 +115,7 @@ def test_reproduce_deep_on_data_of_ones_own(tmp_path, capsys, monkeypatch):
 
 def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
     out, _ = reproduced
-    judged = explorax.runner.rebuild(out)
+    judged = explorax.runner.rebuild(study_in(out), out)
     false = [claim._replace(holds=False) for claim in judged.claims]
     monkeypatch.setattr("explorax.runner.rebuild", lambda *arguments: judged._replace(claims=false))
     assert cli.main(["report", str(out)]) == 0
@@ -127,7 +126,7 @@ def test_strict_fails_where_a_claim_does(reproduced, capsys, monkeypatch):
 def test_the_number_of_instances_is_that_of_each_cell(reproduced, capsys, monkeypatch):
     out, printed = reproduced
     assert "mean ± standard error over 8 instances\n" in printed
-    whole = explorax.runner.rebuild(out)
+    whole = explorax.runner.rebuild(study_in(out), out)
     first, *others = whole.summaries
     unequal = whole._replace(summaries=[first._replace(instances=3), *others])
     monkeypatch.setattr("explorax.runner.rebuild", lambda *arguments: unequal)
@@ -135,80 +134,6 @@ def test_the_number_of_instances_is_that_of_each_cell(reproduced, capsys, monkey
     printed = capsys.readouterr().out
     assert "mean ± standard error over the instances in brackets, 3 to 8\n" in printed
     assert re.findall(r"± \d+\.\d \((\d)\)\n", printed) == ["3", "8", "8"]
-
-
-def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
-    def end(error):
-        def run(*arguments, **settings):
-            raise error
-
-        monkeypatch.setattr("explorax.runner.run", run)
-        code = cli.main(["reproduce", "logistic", *SMALL, "--out", str(tmp_path)])
-        return code, capsys.readouterr().err
-
-    code, said = end(KeyboardInterrupt())
-    assert code == 130
-    assert "run the same command again" in said
-    code, said = end(explorax.runner.RunFailed("a worker process was killed"))
-    assert code == 1
-    assert said.startswith("explorax: a worker process was killed\n")
-    assert "run the same command again" in said
-    code, said = end(explorax.errors.CannotWrite("out/summary.csv could not be written: No space left on device."))
-    assert code == 1
-    assert said.startswith("explorax: out/summary.csv could not be written: No space left on device.\n")
-    assert "run the same command again" in said
-    code, said = end(OSError("the host cannot be reached"))
-    assert code == 1
-    assert said == "explorax: the host cannot be reached\n"
-    code, said = end(ImportError("figures need matplotlib: pip install 'explorax[experiments]'"))
-    assert code == 2
-    assert "pip install" in said
-    with pytest.raises(ImportError, match="nonsense"):
-        end(ImportError("nonsense"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["reproduce", "logistic", "--rounds", "0"], "rounds=0 must be a whole number of at least 1"),
-        (
-            ["reproduce", "logistic", "--rounds", "3000000000"],
-            "rounds must be a whole number from 1 to 2000000000",
-        ),
-        (["reproduce", "logistic", "--seed", "9" * 23], "seed must be a whole number from 0 to 4294967295, got 9"),
-        (
-            ["reproduce", "logistic", "--instances", "9" * 17],
-            "instances must be a whole number from 1 to 1000000",
-        ),
-        (["reproduce", "logistic", "--policies", "glm_tsl", "GLM-TSL"], "policies must be different ones, got glm_tsl"),
-        (["arena", "--rounds", "3000000000"], "rounds must be a whole number from 2 to 2000000000, got 3"),
-        (["arena", "--policies", "uniform", "uniform"], "policies must be different ones, got uniform twice"),
-        (["theory", "--features", "5", "--rounds", "99", "--min-slope", "1e-300"], "min_slope must be large enough"),
-        (["reproduce", "logistic", "--policies", "glm_tls"], "unknown policy 'glm_tls': did you mean 'glm_tsl'?"),
-        (["reproduce", "logistic", "--ridge", "-1"], "ridge=-1"),
-        (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
-        (["reproduce", "logistic", "--parameter-variance", "-2"], "parameter_variance=-2"),
-        (["reproduce", "logistic", "--processes", "0"], "processes=0 must be"),
-        (["reproduce", "deep", "--data", "nowhere"], "--data nowhere is no directory"),
-        (["reproduce", "deep", "--datasets", "mnits"], "unknown data set 'mnits': did you mean 'mnist'?"),
-        (["reproduce", "deep", "--policies", "uniform", "--datasets", "no.csv"], "no.csv"),
-        (["run"], "`explorax run --example > mine.toml`"),
-        (["run", "nowhere.toml"], "nowhere.toml cannot be read"),
-        (["report", "nowhere"], "give the directory of a run"),
-        (["theory", "--features", "5", "--rounds", "3"], "more rounds than features"),
-        (["theory", "--features", "5", "--rounds", "99", "--family", "poisson"], "give noise_std=B/2"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_mistakes_are_explained_in_one_line(arguments, said, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("explorax: ")
-    assert said in captured.err
-    assert captured.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_mistakes_in_a_settings_file(tmp_path, capsys):
@@ -225,32 +150,6 @@ def test_mistakes_in_a_settings_file(tmp_path, capsys):
         assert cli.main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
         assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_usage_errors_end_with_2(capsys):
-    for arguments in ([], ["reproduce"], ["nonsense"], ["reproduce", "logistic", "--rounds", "many"], ["theory"]):
-        with pytest.raises(SystemExit) as end:
-            cli.main(arguments)
-        assert end.value.code == 2
-    assert "usage: explorax" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main(["reproduce", "logistic", "--parameter-variance", "prnted"])
-    assert "must be a number or the word 'printed', got 'prnted'" in capsys.readouterr().err
-
-
-def test_output_that_is_in_the_way(tmp_path, capsys):
-    (tmp_path / "FILE").write_text("mine")
-    for command in (["arena", "--quick"], ["reproduce", "logistic"]):
-        assert cli.main([*command, "--policies", "uniform", "--out", str(tmp_path / "FILE")]) == 2
-        assert "FILE' is a file: give a directory" in capsys.readouterr().err
-    assert (tmp_path / "FILE").read_text() == "mine"
-
-
-def test_a_reader_that_has_seen_enough():
-    command = [sys.executable, "-m", "explorax", "run", "--example"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
 
 
 def test_policies_lists_the_registry(capsys):
@@ -277,67 +176,3 @@ def test_bench_calls_the_benchmark(monkeypatch):
     monkeypatch.setattr(explorax, "bench", module, raising=False)
     assert cli.main(["bench", "engine", "--quick"]) == 0
     assert called == [{"quick": True}]
-
-
-def test_help_teaches(capsys):
-    for arguments, taught in (
-        ([], ("exit codes:", "examples:", "130")),
-        (["reproduce", "logistic"], ("Figure 1", "how long it takes", "summary.csv", "regret.parquet", "exit codes:")),
-        (["reproduce", "deep"], ("Figure 2", "0.576", "--data DIR", "EXPLORAX_DATA", "figure2", "exit codes:")),
-        (["run"], ("environment_settings", "curves", "panels", "measure", '"classification"', "--example")),
-        (["report"], ("not finished",)),
-        (["theory"], ("c1",)),
-    ):
-        with pytest.raises(SystemExit) as end:
-            cli.main([*arguments, "--help"])
-        assert end.value.code == 0
-        printed = capsys.readouterr().out
-        assert all(text in printed for text in taught)
-    with pytest.raises(SystemExit):
-        cli.main(["--version"])
-    assert capsys.readouterr().out == f"explorax {explorax.__version__}\n"
-
-
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_stopped_while_it_imports(name, code):
-    """A signal in the middle of importing JAX, where an exception may get lost."""
-    program = f"""if True:
-        import signal, sys
-        class Finder:
-            def find_spec(self, name, path=None, target=None):
-                if name == "jax":
-                    signal.raise_signal(signal.{name})
-        sys.meta_path.insert(0, Finder())
-        from explorax.cli import main
-        sys.exit(main(["theory", "--features", "5", "--rounds", "99"]))
-    """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stderr == "explorax: stopped; what is finished is kept, and the same command goes on from there\n"
-    assert (done.returncode, done.stdout) == (code, "")
-
-
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_stopped_while_it_works(number, code, capsys, monkeypatch):
-    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
-    monkeypatch.setattr("explorax.cli.commands.show_policies", lambda options: signal.raise_signal(number))
-    assert cli.main(["policies"]) == code
-    assert capsys.readouterr().err.startswith("explorax: stopped; what is finished is kept")
-    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
-
-
-def test_the_command_line_is_light():
-    """Nothing heavy is imported before a subcommand is known, and names mean the same whatever was imported first."""
-    code = """if True:
-        import sys
-        import explorax.cli
-        explorax.cli.parser()
-        print([name for name in ("jax", "numpy", "pyarrow", "matplotlib", "rich") if name in sys.modules])
-        import explorax.policies.base, explorax.runner
-        print(explorax.simulate.__name__, explorax.policies.__name__, explorax.Agent.__name__, explorax.sets.__name__)
-        print(set(explorax.__all__) <= set(dir(explorax)), all(hasattr(explorax, name) for name in explorax.__all__))
-        print(hasattr(explorax, "nonsense"))
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "simulate policies Agent explorax.agent.sets", "True True", "False"]

@@ -1,7 +1,6 @@
 """A study gives the same records however it is spread, stopped, killed and resumed."""
 
 import io
-import json
 import multiprocessing
 import os
 import random
@@ -11,54 +10,21 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
-import jax
-import pyarrow.parquet as pq
 import pytest
 
 from explorax import environments, make, record, runner, simulate
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.experiments.study import from_settings
-from explorax.runner import Figure, RunFailed, compiling, journal, kept, pool, rebuild, run, worker
-from explorax.runner.lock import LOCK, locked
-from explorax.runner.progress import Lines, display, duration
-from explorax.runner.tasks import BLOCK, expand
+from explorax.experiments.settings import from_settings, study_in
+from explorax.runner import Figure, RunFailed, journal, kept, pool, rebuild, run
+from explorax.runner.journal import LOCK, locked
+from explorax.runner.tasks import expand
+from tests.runner.processes import alive, children, is_worker, wait_until
+from tests.runner.small import SETTINGS, TASKS, THREE, Hook, manifest, parts, rows, study
 
 # These tests start processes of their own: one group at a time.
 pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
-
-SETTINGS = """
-name = "small"
-environment = "logistic"
-dims = [2, 3]
-rounds = 80
-instances = 200
-checkpoints = 8
-environment_settings = { arms = 6 }
-curves = [{ policy = "uniform" }, { policy = "lin_ts" }]
-"""
-TASKS = 16  # 2 dimensions, 2 curves, 4 blocks of instances
-THREE = [{"policy": "uniform"}, {"policy": "lin_ts"}, {"policy": "lin_ts", "design": "theory"}]
-
-
-def study(**changes):
-    return from_settings(tomllib.loads(SETTINGS) | changes)
-
-
-def rows(out):
-    """All that is recorded, but for the time it took."""
-    return pq.read_table(out / "regret.parquet").replace_schema_metadata(None)
-
-
-def parts(out):
-    return {path.name: path.stat().st_mtime_ns for path in (out / record.PARTS).glob("*.parquet")}
-
-
-def manifest(out):
-    return json.loads((out / record.MANIFEST).read_text())
 
 
 @pytest.fixture(scope="module")
@@ -66,22 +32,6 @@ def finished(tmp_path_factory):
     """The study, run without trouble in one worker process: what it printed, and its directory."""
     out, stream = tmp_path_factory.mktemp("finished"), io.StringIO()
     return run(study(), out, processes=1, command="explorax run small.toml", stream=stream), stream.getvalue()
-
-
-class Hook(io.StringIO):
-    """A stream that does something when the n-th task is reported as finished."""
-
-    def __init__(self, after, action):
-        super().__init__()
-        self.after, self.action = after, action
-
-    def write(self, text):
-        if text.startswith(f"[{self.after}/"):
-            self.action()
-        return super().write(text)
-
-
-# --------------------------------------------------------------------------------------------------------- the records
 
 
 def test_a_run_leaves_everything(finished):
@@ -106,7 +56,7 @@ def test_a_run_leaves_everything(finished):
     first, *lines = printed.splitlines()
     assert first == f"{TASKS} tasks on 1 process; programs are compiled first, which may take a minute or more"
     assert [line.split("]")[0] for line in lines] == [f"[{number}/{TASKS}" for number in range(1, TASKS + 1)]
-    assert all(re.search(r": \d+\.\d s compiling, \d+\.\d s running, [\d,]+ rounds/s", line) for line in lines)
+    assert all(re.search(r": [\d.]+ s compiling, [\d.]+ s running, [\d,]+ rounds/s", line) for line in lines)
 
 
 class AtOnce(io.StringIO):
@@ -150,9 +100,6 @@ def test_seconds_are_those_of_the_parts(finished):
         assert row.compile_seconds + row.run_seconds == pytest.approx(sum(one.seconds for one in here))
 
 
-# ------------------------------------------------------------------------------------------------- stopped and resumed
-
-
 def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
     def interrupt():
         raise KeyboardInterrupt
@@ -164,7 +111,7 @@ def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
     assert manifest(tmp_path)["tasks"]["done"] == len(parts(tmp_path)) == 3
     assert kept(tmp_path).startswith(f"3 of {TASKS} tasks are kept")
 
-    half_way = rebuild(tmp_path)
+    half_way = rebuild(study(), tmp_path)
     assert (half_way.done, half_way.tasks, half_way.complete) == (3, TASKS, False)
     assert "unfinished, 3 of 16 tasks" in (tmp_path / "report.html").read_text()
     assert not (tmp_path / "regret.parquet").exists()
@@ -196,29 +143,6 @@ def test_a_worker_that_dies_is_reported(tmp_path):
         pass  # the directory is free again
 
 
-def children(pid):
-    """Processes started by a process, and by those."""
-    try:
-        own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
-        return []
-    return own + [grandchild for child in own for grandchild in children(child)]
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "this never happened"
-        time.sleep(0.02)
-
-
 def test_killed_at_random_moments_and_resumed(finished, tmp_path):
     """Killed alone or with its workers, after some finished tasks and a random while: no part is lost or redone."""
     out, settings = tmp_path / "out", tmp_path / "small.toml"
@@ -248,10 +172,6 @@ def test_killed_at_random_moments_and_resumed(finished, tmp_path):
     assert {name: parts(out)[name] for name in known} == known
     assert len(parts(out)) == TASKS
     assert rows(out).equals(rows(finished[0].out))
-
-
-def is_worker(pid):
-    return "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -287,27 +207,6 @@ def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
             assert process.returncode == (130 if way == "Ctrl-C" else 143)
             assert said.startswith("explorax: stopped: 0 of 4 tasks are kept in out; run the same command again")
             assert said.count("\n") == 1
-
-
-def test_a_process_that_watches_its_parent_ends_with_it():
-    code = """if True:
-        import multiprocessing, time
-        from explorax.runner.worker import end_with_parent
-        child = multiprocessing.get_context("spawn").Process(target=end_with_parent)
-        child.start()
-        print(child.pid, flush=True)
-        time.sleep(600)
-    """
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
-        child = int(parent.stdout.readline())
-        wait_until(lambda: len(os.listdir(f"/proc/{child}/fd")) > 3)
-        time.sleep(0.5)
-        assert alive(child)
-        parent.kill()
-    wait_until(lambda: not alive(child))
-
-
-# ------------------------------------------------------------------------------------------------------------ refusals
 
 
 def test_other_settings_are_refused(finished):
@@ -350,140 +249,15 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(UnknownName, match="unknown environment 'logistics': did you mean 'logistic'"):
         run(replace(study(), environment="logistics"), tmp_path / "out")
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
-        rebuild(tmp_path / "nowhere")
+        study_in(tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
     assert kept(tmp_path).startswith("nothing was finished")
 
 
-# -------------------------------------------------------------------------------------------------------------- pieces
-
-
-def test_tasks_cover_every_instance_once():
-    for instances in (1, BLOCK, 2 * BLOCK + 1):
-        for together in (False, True):
-            tasks = expand(study(instances=instances, curves=THREE), together)
-            played = Counter(
-                (task.panel.label, curve.label, instance)
-                for task in tasks
-                for curve in task.curves
-                for instance in range(task.first, task.first + task.instances)
-            )
-            assert len(played) == 2 * 3 * instances
-            assert set(played.values()) == {1}
-            assert len({task.digest for task in tasks}) == len({task.filename for task in tasks}) == len(tasks)
-    assert [len(task.curves) for task in expand(study(curves=THREE), True)] == [1, 2, 1, 2]
-
-
-def test_digests_change_with_what_decides_the_outcome():
-    first = expand(study(), False)[0]
-    same = expand(study(dims=[2], curves=[{"policy": "uniform"}], name="other"), False)[0]
-    assert first.digest == same.digest
-    renamed = study(dims=[2])
-    other = replace(renamed, panels=(renamed.panels[0]._replace(curve_settings={"ridge": 2.0}),))
-    assert first.digest != expand(other, False)[0].digest
-    for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"arms": 7}}):
-        assert first.digest != expand(study(**changes), False)[0].digest
-
-
-def test_queues_keep_programs_together():
-    tasks = expand(study(), False)
-    for processes in (1, 2, 3, 4):
-        queues = pool.share_out(tasks, processes)
-        assert sorted(task.digest for queue in queues for task in queue) == sorted(task.digest for task in tasks)
-        homes = Counter(program for queue in queues for program in {task.program for task in queue})
-        assert set(homes.values()) == {1}
-    assert [len(queue) for queue in pool.share_out(tasks, 2)] == [8, 8]
-    assert len(pool.share_out(tasks, 50)) == TASKS
-
-
-class FakePipe(list):
-    send = list.append
-
-
-def test_an_idle_worker_takes_from_the_longest_queue():
-    tasks = expand(study(), False)
-    queues = pool.share_out(tasks, 4)
-    workers = [pool.Worker(number, None, FakePipe(), queue) for number, queue in enumerate(queues)]
-    watcher = Lines(tasks, TASKS, io.StringIO())
-    longest = max(queues, key=pool.total_cost)
-    last, idle = longest[-1], workers[-1]
-    idle.queue.clear()
-    pool.assign(idle, workers, watcher)
-    assert idle.task == last
-    assert idle.pipe == [last]
-    assert last not in longest
-    for queue in queues:
-        queue.clear()
-    pool.assign(idle, workers, watcher)
-    assert idle.task is None
-
-
-def test_failures_in_a_worker_become_errors():
-    tasks = expand(study(), False)
-    player = worker.Player(study())
-    failure = player.attempt(tasks[0]._replace(rounds=0), lambda rounds: None)
-    assert failure.wrong_input
-    assert "rounds=0 must be" in failure.text
-    unknown = tasks[0].panel._replace(label="unknown")
-    broken = player.attempt(tasks[0]._replace(panel=unknown), lambda rounds: None)
-    assert not broken.wrong_input
-    assert "KeyError: ('Uniform', 'unknown')" in broken.text
-    for message, kind in ((failure, InvalidArgument), (broken, RunFailed)):
-        ours, theirs = multiprocessing.Pipe()
-        theirs.send(message)
-        one = pool.Worker(0, None, ours, None, tasks[0])
-        with pytest.raises(kind, match=r"Uniform, d = 2, instances 0 to 49:\s"):
-            pool.listen(one, [one], None)
-        ours.close()
-        theirs.close()
-
-
-def test_memory_that_runs_out_is_explained(monkeypatch):
-    tasks, player = expand(study(), False), worker.Player(study())
-    for error in (MemoryError("17 GiB"), RuntimeError("INTERNAL: Out of memory allocating 17 bytes")):
-        monkeypatch.setattr(player, "play", Raise(error))
-        failure = player.attempt(tasks[0], lambda rounds: None)
-        assert failure.text.startswith("memory ran out (")
-        assert "Traceback" not in failure.text
+def test_arms_that_do_not_fit_into_memory_are_refused():
     with pytest.raises(InvalidArgument, match=r"must fit into memory for 50 instances .*got 10{12} times 2, .* GiB of"):
         runner.check_memory(10**12, 2)
     runner.check_memory(100, 20)
-
-
-class Raise:
-    def __init__(self, error):
-        self.error = error
-
-    def __call__(self, *arguments):
-        raise self.error
-
-
-def test_compiling_is_told_from_running():
-    with compiling.compile_times() as spans:
-        jax.jit(lambda x: 3 * x + 1)(2.0)
-    assert 0 < compiling.compile_seconds(spans) <= max(end for _, end in spans) - min(begin for begin, _ in spans)
-    with compiling.compile_times() as none:
-        pass
-    assert compiling.compile_seconds(none) == 0
-    assert compiling.compile_seconds([(1.0, 5.0), (2.0, 3.0), (4.0, 6.0), (8.0, 8.5)]) == 5.5  # steps within steps
-
-
-def test_progress_is_throttled():
-    sent = []
-    report = worker.throttled(sent.append)
-    for rounds in range(1000):
-        report(rounds)
-    assert sent[0] == 0
-    assert len(sent) < 1000
-
-
-def test_environment_variables_are_put_back(monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", "--mine")
-    monkeypatch.delenv("NPROC", raising=False)
-    with pool.environment({"XLA_FLAGS": "--theirs", "NPROC": "1"}):
-        assert os.environ["NPROC"] == "1"
-    assert os.environ["XLA_FLAGS"] == "--mine"
-    assert "NPROC" not in os.environ
 
 
 def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
@@ -502,7 +276,7 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     for name in ("compile_seconds", "run_seconds"):
         assert getattr(outputs.summaries[1], name) == getattr(outputs.summaries[2], name) >= 0
     assert (tmp_path / "figure1-log.png").exists()
-    assert rebuild(tmp_path).complete
+    assert rebuild(small, tmp_path).complete
 
 
 def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_path, monkeypatch):
@@ -541,25 +315,4 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     assert "Average reward in the study" in (tmp_path / "report.html").read_text()
     assert len({path.split("-")[0] for path in parts(tmp_path)}) == 2
     with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
-        rebuild(tmp_path, Figure(log=True))
-
-
-def test_the_live_display():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    tasks = expand(study(), False)
-    stream = Terminal()
-    with display(tasks[1:], TASKS, stream) as shown:
-        shown.started(0, tasks[1])
-        shown.started(1, tasks[2])
-        shown.advanced(0, tasks[1], 40)
-        shown.display.refresh()
-        assert "Uniform, d = 2, instances 50 to 99" in stream.getvalue()
-        assert "50%" in stream.getvalue()
-        assert "rounds/s" in stream.getvalue()
-        shown.finished(0, tasks[1], worker.Outcome([], 1.0))
-        shown.display.refresh()
-        assert "2 of 16 tasks, about" in stream.getvalue()
-    assert [duration(seconds) for seconds in (12, 600, 9000)] == ["12 s", "10 min", "2.5 h"]
+        rebuild(own, tmp_path, Figure(log=True))

@@ -10,7 +10,7 @@ from explorax import summarize
 from explorax.errors import InvalidArgument
 from explorax.record import Records, Result
 from explorax.summarize import Claim, Question, compare, growth
-from tests.experiments import fabricate
+from tests import fabricate
 
 COLUMNS = (
     "policy,design,dim,rounds,instances,regret_mean,regret_stderr,compile_seconds,run_seconds,curve,"

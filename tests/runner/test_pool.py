@@ -1,0 +1,76 @@
+"""Tasks are shared out so that programs stay together, and no worker waits or dies unnoticed."""
+
+import io
+import multiprocessing
+import os
+from collections import Counter
+
+import pytest
+
+from explorax.errors import InvalidArgument
+from explorax.runner import RunFailed, pool, worker
+from explorax.runner.progress import Lines
+from explorax.runner.tasks import expand
+from tests.runner.small import TASKS, study
+
+
+def test_queues_keep_programs_together():
+    tasks = expand(study(), False)
+    for processes in (1, 2, 3, 4):
+        queues = pool.share_out(tasks, processes)
+        assert sorted(task.digest for queue in queues for task in queue) == sorted(task.digest for task in tasks)
+        homes = Counter(program for queue in queues for program in {task.program for task in queue})
+        assert set(homes.values()) == {1}
+    assert [len(queue) for queue in pool.share_out(tasks, 2)] == [8, 8]
+    assert len(pool.share_out(tasks, 50)) == TASKS
+
+
+class FakePipe(list):
+    send = list.append
+
+
+def test_an_idle_worker_takes_from_the_longest_queue():
+    tasks = expand(study(), False)
+    queues = pool.share_out(tasks, 4)
+    workers = [pool.Worker(number, None, FakePipe(), queue) for number, queue in enumerate(queues)]
+    watcher = Lines(tasks, TASKS, io.StringIO())
+    longest = max(queues, key=pool.total_cost)
+    last, idle = longest[-1], workers[-1]
+    idle.queue.clear()
+    pool.assign(idle, workers, watcher)
+    assert idle.task == last
+    assert idle.pipe == [last]
+    assert last not in longest
+    for queue in queues:
+        queue.clear()
+    pool.assign(idle, workers, watcher)
+    assert idle.task is None
+
+
+def test_failures_in_a_worker_become_errors():
+    tasks = expand(study(), False)
+    player = worker.Player(study())
+    failure = player.attempt(tasks[0]._replace(rounds=0), lambda rounds: None)
+    assert failure.wrong_input
+    assert "rounds=0 must be" in failure.text
+    unknown = tasks[0].panel._replace(label="unknown")
+    broken = player.attempt(tasks[0]._replace(panel=unknown), lambda rounds: None)
+    assert not broken.wrong_input
+    assert "KeyError: ('Uniform', 'unknown')" in broken.text
+    for message, kind in ((failure, InvalidArgument), (broken, RunFailed)):
+        ours, theirs = multiprocessing.Pipe()
+        theirs.send(message)
+        one = pool.Worker(0, None, ours, None, tasks[0])
+        with pytest.raises(kind, match=r"Uniform, d = 2, instances 0 to 49:\s"):
+            pool.listen(one, [one], None)
+        ours.close()
+        theirs.close()
+
+
+def test_environment_variables_are_put_back(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--mine")
+    monkeypatch.delenv("NPROC", raising=False)
+    with pool.environment({"XLA_FLAGS": "--theirs", "NPROC": "1"}):
+        assert os.environ["NPROC"] == "1"
+    assert os.environ["XLA_FLAGS"] == "--mine"
+    assert "NPROC" not in os.environ
