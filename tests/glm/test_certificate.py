@@ -68,7 +68,8 @@ def test_scores_are_right_wherever_a_round_of_a_bandit_says_so():
     @jax.vmap
     def descend(history):
         kept = warm.start(history.features, ridge)
-        return warm.descend(family, kept, history, nothing, nothing, ridge, float(np.finfo(np.float32).eps) ** (2 / 3))
+        problem = kept.posed(history, ridge=ridge)
+        return warm.descend(family, kept, problem, nothing, float(np.finfo(np.float32).eps) ** (2 / 3))
 
     found = descend(history)
     exact = jax.vmap(partial(fit, "bernoulli", ridge=RIDGE))(
@@ -121,7 +122,7 @@ def test_a_draw_around_an_estimate_that_is_not_right_is_not_excused_by_its_size(
 def state_of(history, theta, *, kept):
     """A state of a GLM policy with this past, as `Learner.tilted` reads it."""
     ridge = jnp.float32(RIDGE)
-    near = warm.afresh(families.bernoulli, history.features, history.counts, theta, ridge) if kept else None
+    near = warm.afresh(families.bernoulli, history, theta, ridge) if kept else None
     nothing = exploration.Exploration(*(None for _ in exploration.Exploration._fields))
     return GLMState(history, theta, jnp.asarray(True), nothing, ridge, jnp.ones(()), near, None)
 

@@ -13,8 +13,9 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from benchmarks.fit_stress import RESOLVED, RIDGES, SHAPES, hard_cases, is_solved, solve
 from explorax import errors
 from explorax.glm import families
-from explorax.glm.fit import MAX_STEPS, NO, UNKNOWN, YES, fit, gradient, hessian, loss, posed
+from explorax.glm.fit import MAX_STEPS, NO, UNKNOWN, YES, fit
 from explorax.glm.history import Grouped, Rows
+from explorax.glm.problem import gradient, hessian, loss, posed
 from tests.problems import FAMILIES, random_history, random_rows
 
 

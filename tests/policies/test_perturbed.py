@@ -58,7 +58,7 @@ def learned(name, kind="fixed", family="bernoulli", **settings):
     state = policy.init(ARMS if kind == "fixed" else 4)
     theta, kept = estimate(family), None
     if kind == "fixed":
-        kept = warm.afresh(families.get(family), HISTORY.features, HISTORY.counts, theta, state.ridge)
+        kept = warm.afresh(families.get(family), HISTORY, theta, state.ridge)
     return policy, state._replace(history=HISTORIES[kind], theta_mle=theta, warm=kept, whitened=None)
 
 

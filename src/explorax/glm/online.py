@@ -57,9 +57,10 @@ from jax.typing import ArrayLike
 
 from explorax.batching import where_needed
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, Fit, hessian, newton, posed
+from explorax.glm.fit import MAX_STEPS, Fit, newton
 from explorax.glm.history import Rows, weighted_gram
 from explorax.glm.linalg import factorize, shrinkage, stretch
+from explorax.glm.problem import hessian, posed
 
 GRAM_RIDGE = 1e-6  # ε: keeps R⁻¹ finite while the rows do not span the space
 ROOT_STEPS = 200  # safeguarded Newton steps for c; three or four are enough, unless a reward is huge

@@ -21,11 +21,11 @@ from explorax.checks import can_be_squared, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families, online, warm
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, allowed_error, default_tolerance, hessian, newton, posed
+from explorax.glm.fit import MAX_STEPS, allowed_error, default_tolerance, newton
 from explorax.glm.history import Grouped, Recent, Rows, check_room
 from explorax.glm.linalg import factorize, shrinkage
 from explorax.glm.online import GRAM_RIDGE, Online
-from explorax.glm.steps import largest
+from explorax.glm.problem import hessian, posed
 from explorax.glm.warm import Warm
 from explorax.policies import exploration
 from explorax.policies.base import Expected
@@ -72,8 +72,8 @@ class Learner:
         root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
         left = warm.forget(self.family, state.warm, recent, state.discount)
         grown = warm.record(self.family, left, history, arm, x)
-        before = state.theta_mle, state.converged, state.ridge
-        fitted, grown = warm.refit(self.family, grown, history, *before, tolerance, root_error)
+        problem, before = grown.posed(history, ridge=state.ridge), (state.theta_mle, state.converged)
+        fitted, grown = warm.refit(self.family, grown, problem, *before, tolerance, root_error)
         state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
         return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
 
@@ -130,16 +130,16 @@ class Learner:
             found = newton(self.family, history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
 
             def is_right(history: Grouped | Rows, move: Array, score_error: Array) -> Array:
-                moved = largest(history.counts > 0, history.features @ move)
+                moved = posed(history, ridge=0.0).largest(history.features @ move)
                 return score_error <= allowed_error(self.family, history, last_step, moved)
 
             # A draw around an estimate that is right itself may err by a share of its noise.
             looked_at = history, found.theta - state.theta_mle, found.score_error
             converged = where_needed(~found.converged & state.converged, is_right, looked_at, found.converged)
             return arms @ found.theta, converged
-        tolerance = self.score_error(tilt.dtype)
-        given = state.theta_mle, tilt, state.ridge, tolerance, state.converged
-        fitted = warm.descend(self.family, state.warm, state.history, *given)
+        problem = state.warm.posed(state.history, ridge=state.ridge, tilt=tilt)
+        given = problem, state.theta_mle, self.score_error(tilt.dtype), state.converged
+        fitted = warm.descend(self.family, state.warm, *given)
         return fitted.scores, fitted.converged
 
     def inverse_root(self, state: GLMState) -> Array:
@@ -161,7 +161,7 @@ class Learner:
         state = state._replace(history=history)
         if state.warm is None:
             return state
-        afresh = warm.afresh(self.family, arms, counts, state.theta_mle, state.ridge)
+        afresh = warm.afresh(self.family, history, state.theta_mle, state.ridge)
         afresh = afresh._replace(faded=jax.tree.map(jnp.zeros_like, state.warm.faded))
         whitened = None
         if state.whitened is not None:

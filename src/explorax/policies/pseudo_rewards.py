@@ -64,9 +64,9 @@ def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array)
         last_step = learner.last_step(start.dtype)
         found = newton(learner.family, history, ridge, None, start, last_step, MAX_STEPS)
         return arms @ found.theta, found.converged
-    near = warm.afresh(learner.family, history.features, history.counts, start, ridge)
-    tolerance = learner.score_error(start.dtype)
-    fitted = warm.descend(learner.family, near, history, start, jnp.zeros_like(start), ridge, tolerance)
+    near = warm.afresh(learner.family, history, start, ridge)
+    problem, tolerance = near.posed(history, ridge=ridge), learner.score_error(start.dtype)
+    fitted = warm.descend(learner.family, near, problem, start, tolerance)
     return fitted.scores, fitted.converged
 
 
