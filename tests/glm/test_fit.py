@@ -78,18 +78,6 @@ def test_gaussian_is_the_normal_equations():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_and_hessian_against_finite_differences(family):
-    rng = np.random.default_rng(1)
-    problem = posed(random_history(rng, family), ridge=0.4, tilt=jnp.asarray(rng.normal(size=4)))
-    glm, theta, step = families.get(family), rng.normal(size=4), 1e-5
-    shifts = step * np.eye(4)
-    slopes = [(loss(glm, problem, theta + s) - loss(glm, problem, theta - s)) / (2 * step) for s in shifts]
-    np.testing.assert_allclose(gradient(glm, problem, theta), slopes, rtol=1e-7, atol=1e-6)
-    bends = [(gradient(glm, problem, theta + s) - gradient(glm, problem, theta - s)) / (2 * step) for s in shifts]
-    np.testing.assert_allclose(hessian(glm, problem, theta), bends, rtol=1e-7, atol=1e-6)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("seed", range(3))
 def test_lemma_1_with_the_averaged_hessian(family, seed):
     # Σ (y₂ − y₁) x = ∫₀¹ ∇²L(θ₁ + s (θ₂ − θ₁)) ds (θ₂ − θ₁): the paper's lemma, with the average over the segment
