@@ -28,8 +28,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.glm import families, warm
-from explorax.glm.fit import MAX_STEPS, Fit, fit, gradient_error, posed
+from explorax.glm.fit import MAX_STEPS, Fit, fit
 from explorax.glm.history import Grouped
+from explorax.glm.problem import gradient_error, posed
 
 FAMILIES = ("bernoulli", "gaussian", "poisson")
 SHAPES = ((2, 1), (10, 3), (30, 10), (60, 20))  # arms, features
@@ -127,11 +128,8 @@ def descend(family: str, cases: Cases, begin: jax.Array, ridge: jax.Array) -> Ke
     glm, level = families.get(family), float(jnp.finfo(begin.dtype).eps) ** (2 / 3)
 
     def one(history: Grouped, tilt: jax.Array, theta: jax.Array) -> Kept:
-        nothing = warm.start(history.features, ridge)
-        scores = theta @ nothing.columns
-        root = warm.build(glm, nothing.columns, history.counts, scores, ridge)
-        kept = nothing._replace(scores=scores, root=root, built=scores)
-        found = warm.descend(glm, kept, history, theta, tilt, ridge, tolerance=level)
+        kept = warm.afresh(glm, history, theta, ridge)
+        found = warm.descend(glm, kept, kept.posed(history, ridge=ridge, tilt=tilt), theta, level)
         error = gradient_error(glm, posed(history, ridge=ridge, tilt=tilt), found.theta)
         return Kept(found.theta, found.converged, jnp.all(jnp.isfinite(found.theta)) & (error <= level))
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from explorax import Agent, fit, make
 from explorax.glm import families
-from explorax.glm.fit import hessian, posed
 from explorax.glm.history import Grouped
+from explorax.glm.problem import hessian, posed
 
 BATCH, ARMS, WINDOW, DISCOUNT = 1000, 20, 200, 0.999
 

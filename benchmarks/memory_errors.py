@@ -25,8 +25,9 @@ import numpy as np
 
 from explorax import make
 from explorax.glm import families
-from explorax.glm.fit import MAX_STEPS, default_tolerance, hessian, newton, posed
+from explorax.glm.fit import default_tolerance, newton
 from explorax.glm.history import Grouped
+from explorax.glm.problem import hessian, posed
 
 TEST_ROWS = 1000
 TURNS = "turns"  # in place of a steepness
@@ -64,7 +65,7 @@ def errors(update: Any, kept: int, state: Any, rows: jax.Array, rewards: jax.Arr
     def one(rows: jax.Array, rewards: jax.Array, tests: jax.Array) -> jax.Array:
         end, _ = jax.lax.scan(lambda now, each: (update(now, 0, *each), None), state, (rows, rewards))
         history = Grouped(rows[-kept:], jnp.ones(kept), rewards[-kept:])
-        exact = newton(families.bernoulli, history, 1.0, None, None, default_tolerance(rows.dtype), MAX_STEPS).theta
+        exact = newton(families.bernoulli, history, 1.0, None, None, default_tolerance(rows.dtype)).theta
         inverse = jnp.linalg.inv(hessian(families.bernoulli, posed(history, ridge=1.0), exact))
         variances = jnp.sum(tests @ inverse * tests, axis=1)
         ratios = jnp.sum((tests @ end.memory.root) ** 2, axis=1) / variances

@@ -15,7 +15,8 @@ from scipy import stats
 
 import explorax
 from explorax.glm import families
-from explorax.glm.fit import fit, hessian, posed
+from explorax.glm.fit import fit
+from explorax.glm.problem import hessian, posed
 from explorax.policies._template import boltzmann
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_state import GLMState

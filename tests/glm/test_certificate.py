@@ -67,7 +67,8 @@ def test_scores_are_right_wherever_a_round_of_a_bandit_says_so():
     @jax.vmap
     def descend(history):
         kept = warm.start(history.features, ridge)
-        return warm.descend(family, kept, history, nothing, nothing, ridge, float(np.finfo(np.float32).eps) ** (2 / 3))
+        problem = kept.posed(history, ridge=ridge)
+        return warm.descend(family, kept, problem, nothing, float(np.finfo(np.float32).eps) ** (2 / 3))
 
     found = descend(history)
     exact = jax.vmap(partial(fit, "bernoulli", ridge=RIDGE))(
@@ -120,7 +121,7 @@ def test_a_draw_around_an_estimate_that_is_not_right_is_not_excused_by_its_size(
 
 def memory_of(history, theta, *, kept):
     """A memory of fixed arms with this past, with or without a kept curvature."""
-    near = warm.afresh(families.bernoulli, history.features, history.counts, theta, jnp.float32(RIDGE))
+    near = warm.afresh(families.bernoulli, history, theta, jnp.float32(RIDGE))
     return FixedArms(history, theta, jnp.asarray(True), near if kept else None, None, Forgetting())
 
 

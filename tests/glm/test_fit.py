@@ -13,8 +13,9 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from benchmarks.fit_stress import RESOLVED, RIDGES, SHAPES, hard_cases, is_solved, solve
 from explorax import errors
 from explorax.glm import families
-from explorax.glm.fit import MAX_STEPS, NO, UNKNOWN, YES, fit, gradient, hessian, loss, posed
+from explorax.glm.fit import MAX_STEPS, NO, UNKNOWN, YES, fit
 from explorax.glm.history import Grouped, Rows
+from explorax.glm.problem import gradient, hessian, loss, posed
 from tests.problems import FAMILIES, random_history, random_rows
 
 
@@ -74,18 +75,6 @@ def test_gaussian_is_the_normal_equations():
     x, n, y = (np.asarray(part) for part in history)
     expected = np.linalg.solve((x.T * n) @ x + 0.3 * np.eye(4), y @ x + tilt)
     np.testing.assert_allclose(fit("gaussian", history, ridge=0.3, tilt=jnp.asarray(tilt)).theta, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_and_hessian_against_finite_differences(family):
-    rng = np.random.default_rng(1)
-    problem = posed(random_history(rng, family), ridge=0.4, tilt=jnp.asarray(rng.normal(size=4)))
-    glm, theta, step = families.get(family), rng.normal(size=4), 1e-5
-    shifts = step * np.eye(4)
-    slopes = [(loss(glm, problem, theta + s) - loss(glm, problem, theta - s)) / (2 * step) for s in shifts]
-    np.testing.assert_allclose(gradient(glm, problem, theta), slopes, rtol=1e-7, atol=1e-6)
-    bends = [(gradient(glm, problem, theta + s) - gradient(glm, problem, theta - s)) / (2 * step) for s in shifts]
-    np.testing.assert_allclose(hessian(glm, problem, theta), bends, rtol=1e-7, atol=1e-6)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -190,7 +190,8 @@ def play(family, begin, order, rewards, discount, ridge):
             history, recent = recent.forget(history), recent.record(arm, reward)
         history = history.record(arm, arms[arm], reward, discount)
         kept = warm.record(glm, kept, history, arm, arms[arm])
-        found, kept = warm.refit(glm, kept, history, theta, jnp.asarray(True), ridge, tolerance, ROOT_ERROR)
+        problem = kept.posed(history, ridge=ridge)
+        found, kept = warm.refit(glm, kept, problem, theta, jnp.asarray(True), tolerance, ROOT_ERROR)
         after = history, found.theta, kept, found.converged
         return (*after, recent), (*after, kept.age == 0)
 

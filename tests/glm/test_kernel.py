@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from explorax.glm import families, kernel, warm
-from explorax.glm.fit import fit, hessian, posed
+from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
+from explorax.glm.problem import ByColumn, Problem, hessian, posed
 from tests.problems import FAMILIES
 
 RIDGE, TOLERANCE = 0.5, 1e-3
@@ -25,27 +26,14 @@ def problem(family, features, arms, seed=0, tilt=1.0):
     sums = np.clip(np.round(counts * means), 0, None if family != "bernoulli" else counts)
     history = Grouped(*(jnp.asarray(part, jnp.float32) for part in (rows, counts, sums)))
     push = tilt * rng.normal(size=features) @ np.linalg.cholesky(rows.T @ (counts[:, None] * rows) + np.eye(features)).T
-    kept = warm.start(history.features, jnp.float32(RIDGE))
-    root = warm.build(families.get(family), kept.columns, history.counts, kept.scores, jnp.float32(RIDGE))
-    return history, kept._replace(root=root), jnp.asarray(push, jnp.float32)
+    kept = warm.afresh(families.get(family), history, jnp.zeros(features, jnp.float32), jnp.float32(RIDGE))
+    return history, kept, jnp.asarray(push, jnp.float32)
 
 
 def run(family, history, kept, tilt, interpret=True):
-    zero = jnp.zeros_like(tilt)
-    return kernel.descend(
-        families.get(family),
-        kept.columns,
-        kept.root,
-        history.counts,
-        history.sums,
-        zero,
-        kept.scores,
-        jnp.zeros(()),
-        tilt,
-        jnp.float32(RIDGE),
-        TOLERANCE,
-        interpret=interpret,
-    )
+    given = kept.posed(history, ridge=jnp.float32(RIDGE), tilt=tilt)
+    start = kernel.Start(jnp.zeros_like(tilt), kept.scores, kept.root, jnp.zeros(()))
+    return kernel.descend(families.get(family), given, start, TOLERANCE, interpret=interpret)
 
 
 def exactly(family, history, tilt):
@@ -86,11 +74,14 @@ def test_the_newton_direction_solves_the_system():
     history, kept, tilt = problem("bernoulli", 15, 60)
     theta = np.linspace(-1, 1, 15)
     curvature = np.asarray(hessian(families.bernoulli, posed(history, ridge=RIDGE), jnp.asarray(theta, jnp.float32)))
-    columns = jnp.pad(kept.columns, ((0, 1), (0, 4)))
+    columns, slope = jnp.pad(kept.columns, ((0, 1), (0, 4))), jnp.pad(tilt, (0, 1))
+    counts, sums = jnp.pad(history.counts, (0, 4)), jnp.pad(history.sums, (0, 4))
     weights = jnp.pad(history.counts * families.bernoulli.slope(history.features @ jnp.asarray(theta)), (0, 4))
-    found = kernel.newton_direction(columns, weights.astype(jnp.float32), jnp.float32(RIDGE), jnp.pad(tilt, (0, 1)), 15)
-    np.testing.assert_allclose(found[:15], -np.linalg.solve(curvature.astype(float), tilt), rtol=1e-3, atol=1e-5)
-    assert found[15] == 0
+    for layout in (kernel.InRegisters, ByColumn):
+        given = Problem(layout(columns), counts, sums, slope, jnp.float32(RIDGE))
+        found = kernel.newton_direction(given, weights.astype(jnp.float32), slope, 15)
+        np.testing.assert_allclose(found[:15], -np.linalg.solve(curvature.astype(float), tilt), rtol=1e-3, atol=1e-5)
+        assert found[15] == 0
 
 
 def test_nothing_seen_and_nothing_to_do():
@@ -131,8 +122,8 @@ def test_it_lowers_for_a_gpu_where_there_is_none(family):
 
 
 def descend(history, kept, tilt):
-    zero = jnp.zeros_like(tilt)
-    return warm.descend(families.bernoulli, kept, history, zero, tilt, jnp.float32(RIDGE), TOLERANCE)
+    given = kept.posed(history, ridge=jnp.float32(RIDGE), tilt=tilt)
+    return warm.descend(families.bernoulli, kept, given, jnp.zeros_like(tilt), TOLERANCE)
 
 
 def test_the_device_decides_not_the_default(monkeypatch):
@@ -152,10 +143,8 @@ def test_plain_steps_finish_what_the_kernel_leaves(monkeypatch):
     monkeypatch.setattr(kernel, "MOST_STEPS", 2)
     left = run("bernoulli", history, kept, tilt)
     assert not left.converged
-    place = (jnp.zeros_like(tilt), kept.scores), (left.theta, left.scores)
-    found = warm.newton_descent(
-        families.bernoulli, TOLERANCE, kept.columns, *history[1:], tilt, jnp.float32(RIDGE), *place
-    )
+    given = kept.posed(history, ridge=jnp.float32(RIDGE), tilt=tilt)
+    found = warm.newton_steps(families.bernoulli, TOLERANCE, given, left)
     seen = np.asarray(history.counts) > 0
     expected = history.features @ exactly("bernoulli", history, tilt)
     assert found.converged

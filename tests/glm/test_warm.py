@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from explorax.glm import families, warm
-from explorax.glm.fit import fit, hessian, posed
+from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
+from explorax.glm.problem import hessian, posed
 from tests.problems import FAMILIES, draw_rewards, random_history
 
 ARMS, FEATURES, ROUNDS, RIDGE, ROOT_ERROR = 12, 4, 200, 0.5, 0.1
@@ -27,10 +28,7 @@ def exactly(family, history, tilt=None):
 
 @partial(jax.jit, static_argnames="family")
 def kept_at(family, history, theta):
-    begin = warm.start(history.features, jnp.asarray(RIDGE))
-    scores = theta @ begin.columns
-    root = warm.build(families.get(family), begin.columns, history.counts, scores, jnp.asarray(RIDGE))
-    return begin._replace(scores=scores, root=root, built=scores)
+    return warm.afresh(families.get(family), history, theta, jnp.asarray(RIDGE))
 
 
 def fitted(family, history):
@@ -112,7 +110,8 @@ def play(family, arms, order, rewards, root_error):
         history = history.record(arm, arms[arm], reward)
         kept = warm.record(glm, kept, history, arm, arms[arm])
         tolerance = TOLERANCE[arms.dtype.name]
-        estimate, kept = warm.refit(glm, kept, history, theta, jnp.asarray(True), ridge, tolerance, root_error)
+        problem = kept.posed(history, ridge=ridge)
+        estimate, kept = warm.refit(glm, kept, problem, theta, jnp.asarray(True), tolerance, root_error)
         return (history, estimate.theta, kept), (history, estimate, kept)
 
     begin = (Grouped.of(arms), jnp.zeros_like(arms[0]), warm.start(arms, ridge))
@@ -170,8 +169,8 @@ def fpl_tilt(rng, history, scale):
 
 @partial(jax.jit, static_argnames="family")
 def tilted(family, kept, history, theta, tilt):
-    ridge = jnp.asarray(RIDGE, theta.dtype)
-    return warm.descend(families.get(family), kept, history, theta, tilt, ridge, TOLERANCE[theta.dtype.name])
+    problem = kept.posed(history, ridge=jnp.asarray(RIDGE, theta.dtype), tilt=tilt)
+    return warm.descend(families.get(family), kept, problem, theta, TOLERANCE[theta.dtype.name])
 
 
 def some_problems(family):
@@ -260,9 +259,10 @@ def test_a_step_that_is_not_finite_is_not_taken(monkeypatch):
     # Were a curvature ever beyond repair, the last estimate stays, and is not called converged.
     history = random_history(np.random.default_rng(6), "poisson")
     theta, kept = fitted("poisson", history)
-    monkeypatch.setattr(warm, "build", lambda family, columns, *rest: jnp.full((FEATURES, FEATURES), jnp.nan))
+    monkeypatch.setattr(warm, "build", lambda *given: jnp.full((FEATURES, FEATURES), jnp.nan))
     far = jnp.asarray([300.0, -300.0, 300.0, 0.0])  # more than cheap steps can do
-    found = warm.descend(families.poisson, kept, history, theta, far, jnp.asarray(RIDGE), 1e-9)
+    problem = kept.posed(history, ridge=jnp.asarray(RIDGE), tilt=far)
+    found = warm.descend(families.poisson, kept, problem, theta, 1e-9)
     assert np.all(np.isfinite(found.theta))
     assert np.all(np.isfinite(found.scores))
     assert not found.converged

@@ -59,7 +59,7 @@ def learned(name, kind="fixed", family="bernoulli", **settings):
     theta = estimate(family)
     memory = state.memory._replace(past=HISTORIES[kind], theta_hat=theta)
     if kind == "fixed":
-        kept = warm.afresh(families.get(family), HISTORY.features, HISTORY.counts, theta, state.ridge)
+        kept = warm.afresh(families.get(family), HISTORY, theta, state.ridge)
         memory = memory._replace(warm=kept, whitened=None)
     return policy, state._replace(memory=memory)
 

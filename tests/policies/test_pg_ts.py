@@ -173,7 +173,7 @@ def decided(count, **settings):
     history = Grouped(jnp.asarray(ARMS), jnp.asarray(COUNTS), jnp.asarray(SUMS))
     state = policy.init(ARMS)
     theta = fit("bernoulli", history, ridge=RIDGE).theta
-    kept = warm.afresh(bernoulli, history.features, history.counts, theta, state.ridge)
+    kept = warm.afresh(bernoulli, history, theta, state.ridge)
     state = state._replace(memory=state.memory._replace(past=history, theta_hat=theta, warm=kept))
     keys = jax.random.split(jax.random.key(3), count)
     scores = jax.vmap(policy.act, (0, None, None, None))(keys, state, ARMS, 60).scores

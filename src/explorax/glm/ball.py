@@ -13,7 +13,7 @@ and Newton's method on it,
 goes up to the solution from ν = 0 without overshooting.  For other F a bracket makes up for that.
 
 **A GLM on a ball.**  The loss of a history is not quadratic, but its expansion at θ is, and that has a minimum on the
-ball: a step towards it, damped as in `glm.fit`, stays in the ball and makes the loss smaller.  It is Newton's method
+ball: a step towards it, damped as in `glm.newton`, stays in the ball and makes the loss smaller.  It is Newton's method
 where the minimum lies inside.  Without a ridge the minimum need not be unique, so there is a tiny one.
 
 References: Moré & Sorensen, Computing a Trust Region Step, 1983 (the multiplier); Bach, Self-concordant analysis for
@@ -31,18 +31,10 @@ from jax.typing import ArrayLike
 from explorax.batching import where_needed
 from explorax.glm import certificate
 from explorax.glm.families import Family
-from explorax.glm.fit import (
-    FULL_STEP,
-    Problem,
-    WeightedRows,
-    gradient,
-    gradient_error,
-    hessian,
-    posed,
-    rounding_error,
-    step_length,
-)
+from explorax.glm.fit import rounding_error
 from explorax.glm.linalg import Factor, factorize
+from explorax.glm.newton import Aim, Line, Method, Place, begin, newton_length, patiently, step, whole
+from explorax.glm.problem import Problem, WeightedRows, enough, gradient, gradient_error, hessian, posed
 
 MULTIPLIER_STEPS = 60  # two to five are enough for a quadratic
 FIT_STEPS = 200
@@ -152,40 +144,36 @@ def fit_on_ball(family: Family, history: WeightedRows, radius: ArrayLike, start:
     `tolerance` is the size of the last step in units of the linear score xᵀθ.
     """
     problem = posed(history, ridge=LEAST_RIDGE)
+    bound = enough(start.dtype, tolerance)
 
-    def step(now: BallFit) -> BallFit:
-        slope, curvature = gradient(family, problem, now.theta), hessian(family, problem, now.theta)
-        aim = minimize_quadratic(partial(of_curvature, curvature), slope, now.theta, radius)
-        direction = aim.theta - now.theta
-        moves = problem.features @ direction
-        reach = jnp.max(jnp.abs(moves))
-        length = where_needed(
-            family.self_concordance * reach > FULL_STEP,
-            partial(safe_length, family),
-            (problem, now.theta, direction, moves, reach),
-            jnp.ones_like(reach),
+    def on_sphere(now: Place) -> tuple[Problem, Array]:
+        """Return the problem whose ridge is what keeps θ in the ball, and θ."""
+        return problem._replace(ridge=LEAST_RIDGE + now.note), now.theta
+
+    def rests(now: Place) -> Array:
+        return where_needed(
+            ~now.converged, lambda *at: gradient_error(family, *at) <= bound, on_sphere(now), now.converged
         )
-        arrived = (length == 1) & (reach <= tolerance)
-        return BallFit(now.theta + length * direction, aim.multiplier, arrived, now.steps + 1)
 
-    def check(end: BallFit, problem: Problem) -> Array:
-        """Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do."""
-        error = gradient_error(family, problem._replace(ridge=LEAST_RIDGE + end.multiplier), end.theta)
-        return end.converged | (error <= max(float(jnp.finfo(start.dtype).eps) ** (2 / 3), tolerance**2))
-
-    def steps(now: BallFit) -> BallFit:
-        last = now.steps + PATIENCE
-        now = lax.while_loop(lambda now: (now.steps < last) & ~now.converged, step, now)
-        return now._replace(converged=where_needed(~now.converged, check, (now, problem), now.converged))
-
-    begin = BallFit(start, jnp.zeros_like(start[0]), jnp.asarray(False), jnp.zeros((), int))
-    end = lax.while_loop(lambda now: (now.steps < FIT_STEPS) & ~now.converged, steps, begin)
-    off = rounding_error(family, problem._replace(ridge=LEAST_RIDGE + end.multiplier), end.theta)
-    bound = certificate.allowed(family, problem.counts, problem.sums, tolerance)
-    return end._replace(converged=end.converged & (off <= bound))
+    method = towards_a_quadratic(family, problem, radius, tolerance)
+    first = begin(start, note=jnp.zeros_like(start[0]))
+    end = patiently(partial(step, problem, method), first, FIT_STEPS, PATIENCE, rests)
+    off = rounding_error(family, *on_sphere(end))
+    right = off <= certificate.allowed(family, problem.counts, problem.sums, tolerance)
+    return BallFit(end.theta, end.note, end.converged & right, end.steps)
 
 
-def safe_length(family: Family, problem: Problem, theta: Array, direction: Array, moves: Array, reach: Array) -> Array:
-    """How far to go towards the minimum of a quadratic: not past that of F on the way, nor out of the ball."""
-    length = jnp.minimum(step_length(family, problem, theta, direction, moves, reach), 1)
-    return jnp.where(family.self_concordance * reach > FULL_STEP, length, 1)
+def towards_a_quadratic(family: Family, problem: Problem, radius: ArrayLike, tolerance: float) -> Method:
+    """Return how steps are made here: towards the minimum over the ball of the expansion of F at every place."""
+
+    def aim(now: Place) -> Aim:
+        inverse = partial(of_curvature, hessian(family, problem, now.theta))
+        best = minimize_quadratic(inverse, gradient(family, problem, now.theta), now.theta, radius)
+        direction = best.theta - now.theta
+        return Aim(direction, jnp.isfinite(jnp.sum(direction)), note=best.multiplier)
+
+    def length(line: Line, reach: Array) -> Array:
+        """Not past the minimum of F on the way, nor out of the ball."""
+        return jnp.minimum(newton_length(family, line, reach, closely=True), 1)
+
+    return Method(aim, length, whole, tolerance)

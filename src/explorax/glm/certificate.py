@@ -1,6 +1,6 @@
 """How far scores may be off: the bound behind every `converged`.
 
-Let θ̂ be the minimum of F (`glm.fit`), θ what a fit has ended at, g = ∇F(θ) and H = ∇²F(θ).  To first order
+Let θ̂ be the minimum of F (`glm.problem`), θ what a fit has ended at, g = ∇F(θ) and H = ∇²F(θ).  To first order
 
     |xᵀ(θ − θ̂)| = |xᵀH⁻¹g| ≤ ‖x‖ ‖g‖,    both in the norm of H⁻¹,
 
@@ -24,12 +24,14 @@ Rounding is counted as it is found, not as it might be at worst: a sum of m term
 """
 
 import math
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.glm.families import Family
 from explorax.glm.linalg import Factor, jitter
+from explorax.glm.problem import Problem
 
 
 def allowed(family: Family, counts: Array, sums: Array, tolerance: float, perturbation: float | Array = 0.0) -> Array:
@@ -48,30 +50,30 @@ def allowed(family: Family, counts: Array, sums: Array, tolerance: float, pertur
     return jnp.maximum(float(jnp.finfo(sums.dtype).eps) ** (1 / 3) * unit, tolerance)
 
 
+class Sizes(NamedTuple):
+    """How large rows are, of each or of all of them, or bounds on that."""
+
+    sizes: Array  # (K,) or () Σ_j |x_j θ_j|
+    lengths: Array  # (K,) or () ‖x‖
+
+
 def score_error(
-    family: Family,
-    counts: Array,
-    sums: Array,
-    scores: Array,
-    sizes: Array,
-    lengths: Array,
-    theta: Array,
-    ridge: float | Array,
-    others: float | Array,
+    family: Family, problem: Problem, theta: Array, scores: Array, of_rows: Sizes, others: float | Array
 ) -> Array:
-    """A bound on the error of the score of any row seen, as far as it comes from ‖g‖.
+    """Return a bound on the error of the score of any row seen, as far as it comes from ‖g‖.
 
     Args:
         family: The reward family.
-        counts: (K,) N_x; rows never seen have 0.
-        sums: (K,) Y_x.
-        scores: (K,) xᵀθ, and 0 of rows never seen.
-        sizes: (K,) or () Σ_j |x_j θ_j|, or a bound on it.
-        lengths: (K,) or () ‖x‖, or a bound on it.
+        problem: F.
         theta: (d,) θ.
-        ridge: λ.
+        scores: (K,) xᵀθ, and 0 of rows never seen.
+        of_rows: How large rows are.
         others: () what else ‖g‖ may be, in the norm of H⁻¹.
+
+    Returns:
+        () the bound.
     """
+    (sizes, lengths), (_, counts, sums, _, ridge) = of_rows, problem
     eps, seen = float(jnp.finfo(theta.dtype).eps), counts > 0
     terms, curved = counts * family.mean(scores), counts * family.slope(scores)
     blur = (theta.shape[0] ** 0.5 + 2) * sizes + jnp.abs(scores)
@@ -100,7 +102,7 @@ def left_by_factor(factor: Factor, step: Array, ridge: float | Array) -> Array:
     return error * moved * jnp.minimum(scaled, jnp.where(ridge > 0, largest / jnp.sqrt(ridge), jnp.inf))
 
 
-def left_by_root(largest: Array, weight: Array, step: Array, ridge: Array) -> Array:
+def left_by_root(largest: Array, weight: Array, step: Array, ridge: float | Array) -> Array:
     """‖Eδ‖ after a step δ made with a root of H⁻¹, for features up to `largest` and Σ N_x μ̇ = `weight`."""
     error = jitter(step.shape[0], step.dtype)
     return error * largest**2 * weight * jnp.sqrt(jnp.sum(step**2) / ridge)

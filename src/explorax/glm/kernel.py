@@ -12,7 +12,7 @@ positive definite matrix.  Pivots stay above the jitter of `glm.linalg`.
 """
 
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +20,50 @@ from jax import Array, lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
+from explorax.glm import newton
 from explorax.glm.families import Family
 from explorax.glm.linalg import jitter
-from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
+from explorax.glm.newton import Aim, Method, Place, kept_length, left_over, newton_length
+from explorax.glm.problem import ByColumn, Problem, gradient, weights
 
 MOST_STEPS = 300
 LARGEST = 8192  # entries of the padded arms: beyond it registers run out
 SMALLEST_SIDE = 16  # of a matrix product
+
+
+class Start(NamedTuple):
+    """Where a descent starts."""
+
+    theta: Array  # (d,) θ
+    scores: Array  # (K,) xᵀθ of every arm
+    root: Array  # (d, d) W: the curvature that is kept
+    off: Array  # () which is that of θ up to e^{±off}
+
+
+class Descent(NamedTuple):
+    """Where a descent has ended."""
+
+    theta: Array  # (d,)
+    scores: Array  # (K,) xᵀθ of every arm
+    steps: Array  # () taken
+    converged: Array  # () bool
+    step: Array  # (d,) the last one; infinite where steps did not get as small as wanted, and rounding had to do
+
+
+class InRegisters(ByColumn):
+    """Arms as columns, padded, with products as sums: a GPU's program has no others for vectors."""
+
+    def scores(self, theta: Array) -> Array:
+        """Return xᵀθ of every arm."""
+        return jnp.sum(self.columns * theta[:, None], axis=0)
+
+    def pull(self, weights: Array) -> Array:
+        """Return Σ w_x x."""
+        return jnp.sum(self.columns * weights[None, :], axis=1)
+
+    def gram(self, weights: Array) -> Array:
+        """Return Σ w_x x xᵀ."""
+        return product(self.columns * weights[None, :], self.columns)
 
 
 def padded(size: int) -> int:
@@ -41,133 +78,79 @@ def suits(columns: Array) -> bool:
     return jax.default_backend() == "gpu" and columns.dtype == jnp.float32 and small
 
 
-def descend(
-    family: Family,
-    columns: Array,
-    root: Array,
-    counts: Array,
-    sums: Array,
-    theta: Array,
-    scores: Array,
-    moved: Array,
-    tilt: Array,
-    ridge: Array,
-    tolerance: float,
-    interpret: bool = False,
-) -> Descent:
-    """Steps from θ, whose scores are off by `moved` from those where the root was built; not all need converge."""
-    features, arms = columns.shape
+def descend(family: Family, problem: Problem, start: Start, tolerance: float, interpret: bool = False) -> Descent:
+    """Return where steps lead to from a start; not all need converge.  The problem has its arms as columns."""
+    features, arms, dtype = len(start.theta), len(start.scores), start.theta.dtype
     height, width = padded(features + 1), padded(arms)  # one feature more: room for the right-hand side of H δ = g
-    high, wide, dtype = block(height), block(width), theta.dtype
+    high, wide, number = block(height), block(width), block(1)
     settings = triton.CompilerParams(num_warps=4 if height * width <= LARGEST // 2 else 8, num_stages=1)
+    theta, scores, whole = of_shape(features, dtype), of_shape(arms, dtype), of_shape(1, jnp.int32)
     call = pl.pallas_call(
         partial(program, family=family, tolerance=tolerance, features=features, arms=arms),
-        in_specs=[block(height, width), block(height, height), wide, wide, high, wide, high, block(2)],
-        out_specs=[high, wide, block(2), high],
-        out_shape=[
-            jax.ShapeDtypeStruct((features,), dtype),
-            jax.ShapeDtypeStruct((arms,), dtype),
-            jax.ShapeDtypeStruct((2,), jnp.int32),
-            jax.ShapeDtypeStruct((features,), dtype),
+        in_specs=[
+            Problem(ByColumn(block(height, width)), wide, wide, high, number),
+            Start(high, wide, block(height, height), number),
         ],
+        out_specs=[Descent(high, wide, number, number, high)],
+        out_shape=[Descent(theta, scores, whole, whole, theta)],
         interpret=interpret,
         compiler_params=None if interpret else settings,
     )
-    numbers = jnp.stack([ridge, moved]).astype(dtype)
-    given = columns, root, counts, sums, theta, scores, tilt, numbers
-    theta, scores, (steps, converged), step = call(*given)
-    return Descent(theta, scores, steps.astype(int), converged > 0, step)
+    ridge, off = (jnp.asarray(one, dtype)[None] for one in (problem.ridge, start.off))
+    (end,) = call(problem._replace(ridge=ridge), start._replace(off=off))
+    return end._replace(steps=end.steps[0].astype(int), converged=end.converged[0] > 0)
 
 
-def block(*shape: int) -> pl.BlockSpec:
+def block(*shape: int) -> Any:
     """An array that a program sees whole, padded to this shape."""
     return pl.BlockSpec(shape, lambda: (0,) * len(shape))
 
 
-def program(
-    columns_ref: Any,
-    root_ref: Any,
-    counts_ref: Any,
-    sums_ref: Any,
-    theta_ref: Any,
-    scores_ref: Any,
-    tilt_ref: Any,
-    numbers_ref: Any,
-    theta_out: Any,
-    scores_out: Any,
-    ended_out: Any,
-    step_out: Any,
-    *,
-    family: Family,
-    tolerance: float,
-    features: int,
-    arms: int,
-) -> None:
-    """What is done for one instance."""
-    columns = load(columns_ref, features, arms)
-    counts, sums, tilt = load(counts_ref, arms), load(sums_ref, arms), load(tilt_ref, features)
-    ridge, moved = numbers_ref[0], numbers_ref[1]
-    seen = counts > 0
+def of_shape(size: int, dtype: Any) -> Any:
+    """A vector of that size that a program writes."""
+    return jax.ShapeDtypeStruct((size,), dtype)
 
-    def gradient(theta: Array, scores: Array) -> Array:
-        residuals = counts * family.mean(jnp.where(seen, scores, 0)) - sums
-        return jnp.sum(columns * residuals[None, :], axis=1) - tilt + ridge * theta
 
-    def moves_of(step: Array) -> Array:
-        return jnp.sum(columns * step[:, None], axis=0)
+def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, features: int, arms: int) -> None:
+    """Do the steps of one instance; a `Problem`, a `Start` and a `Descent` of references to its memory are given."""
+    counts, sums, tilt = load(of.counts, arms), load(of.sums, arms), load(of.tilt, features)
+    problem = Problem(InRegisters(load(of.rows.columns, features, arms)), counts, sums, tilt, of.ridge[0])
 
-    def kept_step(theta: Array, scores: Array) -> Descent:
-        root = load(root_ref, features, features)
-        half = jnp.sum(root * gradient(theta, scores)[:, None], axis=0)
-        step = -jnp.sum(root * half[None, :], axis=1)
-        moves = moves_of(step)
-        reach = largest(seen, moves)
-        length = kept_length(family, reach)
-        error = reach * jnp.minimum(moved + family.self_concordance * reach, 1)
-        finite = jnp.isfinite(jnp.sum(half * half))
-        length = jnp.where(finite, length, 0)
-        converged = (length == 1) & (error <= tolerance)
-        step, moves = jnp.where(finite, step, 0), jnp.where(finite, moves, 0)
-        step, moves = length * step, length * moves
-        return Descent(theta + step, scores + moves, jnp.int32(1), converged, step)
+    def kept(now: Place) -> Aim:
+        root, slope = load(at.root, features, features), gradient(family, problem, now.theta, now.scores_of(problem))
+        half = jnp.sum(root * slope[:, None], axis=0)
+        return Aim(-jnp.sum(root * half[None, :], axis=1), jnp.isfinite(jnp.sum(half * half)), at.off[0])
 
-    def newton_step(now: Descent) -> Descent:
-        weights = counts * family.slope(jnp.where(seen, now.scores, 0))
-        step = newton_direction(columns, weights, ridge, gradient(now.theta, now.scores), features)
-        moves = moves_of(step)
-        reach = largest(seen, moves)
-        best = newton_length(family, counts, sums, tilt, ridge, now.theta, now.scores, step, moves)
-        length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
-        error = reach * jnp.minimum(family.self_concordance * reach, 1)
-        finite = jnp.isfinite(length * jnp.sum(step)) & jnp.isfinite(length * reach)
-        converged = finite & (length == 1) & (error <= tolerance)
-        # A step that is none ends the descent: what is left is a matter for plain steps.
-        steps = jnp.where(finite, now.steps + 1, MOST_STEPS)
-        step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
-        return Descent(now.theta + step, now.scores + moves, steps, converged, step)
+    def built(now: Place) -> Aim:
+        slope = gradient(family, problem, now.theta, now.scores_of(problem))
+        direction = newton_direction(problem, weights(family, problem, now.scores_of(problem)), slope, features)
+        return Aim(direction, jnp.isfinite(jnp.sum(direction)))
 
-    end = lax.while_loop(
-        lambda now: (now.steps < MOST_STEPS) & ~now.converged,
-        newton_step,
-        kept_step(load(theta_ref, features), load(scores_ref, arms)),
+    error = partial(left_over, family)
+    first = newton.step(
+        problem,
+        Method(kept, partial(kept_length, family), error, tolerance),
+        newton.begin(load(at.theta, features), load(at.scores, arms)),
     )
-    store(theta_out, end.theta, features)
-    store(scores_out, end.scores, arms)
-    ended_out[0] = end.steps
-    ended_out[1] = end.converged.astype(jnp.int32)
-    store(step_out, end.step, features)
+    method = Method(built, partial(newton_length, family, closely=False), error, tolerance)
+    end = newton.descend(partial(newton.step, problem, method), first._replace(lost=jnp.asarray(False)), MOST_STEPS)
+    store(out.theta, end.theta, features)
+    store(out.scores, end.scores_of(problem), arms)
+    out.steps[0] = end.steps.astype(jnp.int32)
+    out.converged[0] = end.converged.astype(jnp.int32)
+    store(out.step, end.step, features)
 
 
-def newton_direction(columns: Array, weights: Array, ridge: Array, gradient: Array, features: int) -> Array:
+def newton_direction(problem: Problem, weights: Array, gradient: Array, features: int) -> Array:
     """−H⁻¹g for H = Σ w x xᵀ + λI; the last row and column are padding, so they have room for g."""
-    height = columns.shape[0]
+    height = gradient.shape[0]
     row, column = (lax.broadcasted_iota(jnp.int32, (height, height), axis) for axis in (0, 1))
     place = lax.broadcasted_iota(jnp.int32, (height,), 0)
     diagonal, last = row == column, column == height - 1
-    curvature = product(columns * weights[None, :], columns) + jnp.where(diagonal, ridge, 0)
+    curvature = problem.rows.gram(weights) + jnp.where(diagonal, problem.ridge, 0)
     squares = jnp.where(diagonal, curvature, 0)
     scale = lax.rsqrt(jnp.sum(squares, axis=1))  # once for rows and once for columns: layouts differ
-    least = jitter(features, columns.dtype)
+    least = jitter(features, gradient.dtype)
     system = curvature * scale[:, None] * lax.rsqrt(jnp.sum(squares, axis=0))[None, :] + jnp.where(diagonal, least, 0)
     system = jnp.where(last, (gradient * scale)[:, None], system)
 

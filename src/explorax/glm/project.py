@@ -17,9 +17,8 @@ from jax import Array, lax
 
 from explorax.glm.ball import minimize_quadratic, of_curvature
 from explorax.glm.families import Family
-from explorax.glm.fit import WeightedRows, gradient, hessian, posed
-from explorax.glm.history import weighted_gram
 from explorax.glm.linalg import factorize
+from explorax.glm.problem import WeightedRows, gradient, hessian, posed
 
 STEPS = 60
 HALVINGS = 30
@@ -28,7 +27,7 @@ HALVINGS = 30
 def project(family: Family, history: WeightedRows, theta: Array, radius: float) -> Array:
     """The admissible parameter whose predictions are nearest to those of `theta`."""
     problem = posed(history, ridge=0.0)
-    metric = factorize(weighted_gram(problem.features, problem.counts))
+    metric = factorize(problem.rows.gram(problem.counts))
     predicted = gradient(family, problem, theta)
 
     def miss(candidate: Array) -> Array:

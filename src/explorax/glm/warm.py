@@ -28,7 +28,7 @@ certificate is void (f = ∞) until H is built anew.
 The answer does not depend on any of this: steps go on until the true gradient says that scores err by less than the
 tolerance.  A step of size r (in scores) with a curvature that is off by e^{Mm} leaves an error of about
 r (e^{M(m+r)} − 1).  Where that does not get small in a few steps, curvature is built anew for every further one: the
-damped Newton iteration of `glm.fit`.  What is told of the answer includes rounding, as it does there (`is_right`).
+damped Newton iteration of `glm.newton`.  What is told of the answer includes rounding, as it does there (`is_right`).
 
 References: Bierman, Factorization Methods for Discrete Sequential Estimation, 1977 (Potter's update); Nocedal & Wright,
 Numerical Optimization, 2006, chapter 6 (BFGS); Bach, Self-concordant analysis for logistic regression, 2010.
@@ -42,12 +42,13 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from explorax.batching import where_needed
-from explorax.glm import certificate, kernel
+from explorax.glm import certificate, kernel, newton
 from explorax.glm.families import Family
-from explorax.glm.fit import gradient_error, posed
 from explorax.glm.history import Grouped, Recent
+from explorax.glm.kernel import Descent, Start
 from explorax.glm.linalg import factorize, shrinkage
-from explorax.glm.steps import FULL_STEP, Descent, kept_length, largest, newton_length
+from explorax.glm.newton import Aim, Method, Place, kept_length, left_over, newton_length
+from explorax.glm.problem import ByColumn, Problem, curvature, enough, gradient, gradient_error, weights
 
 CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step
 MAX_STEPS = 300
@@ -73,6 +74,11 @@ class Warm(NamedTuple):
         """Return all but the arms, which were checked when they came (`checks.computed`)."""
         return self[1:]
 
+    def posed(self, history: Grouped, *, ridge: Array, tilt: Array | None = None) -> Problem:
+        """Return the problem that a history of these arms, a ridge and a tilt make."""
+        tilt = jnp.zeros_like(self.columns[:, 0]) if tilt is None else tilt
+        return Problem(ByColumn(self.columns), history.counts, history.sums, tilt, ridge)
+
 
 def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
     """Nothing seen yet: θ = 0 and H = λI."""
@@ -81,18 +87,16 @@ def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
     return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int), jnp.zeros_like(zeros[0]) if forgets else None)
 
 
-def afresh(family: Family, arms: Array, counts: Array, theta: Array, ridge: Array) -> Warm:
-    """What is kept for these arms at an estimate that was found otherwise."""
-    scores = arms @ theta
-    return Warm(arms.T, scores, build(family, arms.T, counts, scores, ridge), scores, jnp.zeros((), int))
+def afresh(family: Family, history: Grouped, theta: Array, ridge: Array) -> Warm:
+    """What is kept for the arms of a history at an estimate that was found otherwise."""
+    warm, scores = start(history.features, ridge), history.features @ theta
+    root = build(family, warm.posed(history, ridge=ridge), scores)
+    return warm._replace(scores=scores, root=root, built=scores)
 
 
-def build(family: Family, columns: Array, counts: Array, scores: Array, ridge: Array) -> Array:
+def build(family: Family, problem: Problem, scores: Array) -> Array:
     """W for the curvature at these scores."""
-    weights = counts * family.slope(jnp.where(counts > 0, scores, 0))
-    identity = jnp.eye(columns.shape[0], dtype=columns.dtype)
-    curvature = jnp.einsum("ik,jk->ij", columns * weights, columns) + ridge * identity
-    return factorize(curvature).inverse_root()
+    return factorize(curvature(family, problem, scores)).inverse_root()
 
 
 def forget(family: Family, warm: Warm, recent: Recent | None, discount: Array | None) -> Warm:
@@ -126,10 +130,9 @@ def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -
 def refit(
     family: Family,
     warm: Warm,
-    history: Grouped,
+    problem: Problem,
     theta: Array,
     converged: Array,
-    ridge: Array,
     tolerance: float,
     root_error: float,
 ) -> tuple[Descent, Warm]:
@@ -139,50 +142,29 @@ def refit(
     when scores have moved far, and as long as it was too much.  Then it has to be half of what is allowed; in between
     the last answer stands, which is `converged`.
     """
-    estimate = settle(family, warm, history, theta, jnp.zeros_like(theta), ridge, tolerance)
-    off = family.self_concordance * largest(history.counts > 0, estimate.scores - warm.built)
+    estimate = settle(family, warm, problem, theta, tolerance)
+    off = family.self_concordance * problem.largest(estimate.scores - warm.built)
     off = off if warm.faded is None else off + warm.faded
     stale = (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
 
-    def rebuilt(theta: Array, columns: Array, counts: Array, ridge: Array) -> tuple[Array, Array, Array, Array]:
-        scores = theta @ columns  # free of the rounding that many small steps add up
-        return scores, build(family, columns, counts, scores, ridge), scores, jnp.zeros((), int)
+    def rebuilt(theta: Array, problem: Problem) -> tuple[Array, Array, Array, Array]:
+        scores = problem.rows.scores(theta)  # free of the rounding that many small steps add up
+        return scores, build(family, problem, scores), scores, jnp.zeros((), int)
 
     kept = (estimate.scores, warm.root, warm.built, warm.age)
-    scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, warm.columns, history.counts, ridge), kept)
+    scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, problem), kept)
     faded = None if warm.faded is None else jnp.where(age > 0, warm.faded, 0)
     # Rewards so far, which a batch has in common; where they are forgotten, those since the curvature was built.
-    clock = (jnp.sum(history.counts) if warm.faded is None else warm.age).astype(int)
+    clock = (jnp.sum(problem.counts) if warm.faded is None else warm.age).astype(int)
     due = (jnp.bitwise_and(clock, clock - 1) == 0) | (clock % LOOK_EVERY == 0) | (off > LOOK_BEYOND) | ~converged
     check = partial(is_right, family, tolerance, share=0.5)
-    right = where_needed(due, check, (warm.columns, history, ridge, estimate), converged & estimate.converged)
+    right = where_needed(due, check, (problem, estimate), converged & estimate.converged)
     estimate = estimate._replace(scores=scores, converged=right & (warm.age <= REBUILD_EVERY))
     return estimate, Warm(warm.columns, scores, root, built, age, faded)
 
 
-class Point(NamedTuple):
-    """A place on the way down, and the last step there."""
-
-    theta: Array
-    scores: Array
-    root: Array  # W that the step was made with
-    step: Array
-    gradient: Array  # before the step
-    energy: Array  # () gᵀH⁻¹g there
-    moved: Array  # () a bound on how far scores are from where W was built
-    converged: Array
-    steps: Array
-
-
 def descend(
-    family: Family,
-    warm: Warm,
-    history: Grouped,
-    theta: Array,
-    tilt: Array,
-    ridge: Array,
-    tolerance: float,
-    right: Array | None = None,
+    family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float, right: Array | None = None
 ) -> Descent:
     """The tilted estimate, from θ whose scores and curvature are in `warm`; `converged` as `is_right` means it.
 
@@ -190,23 +172,20 @@ def descend(
     share of what the tilt does to them (`certificate.allowed`).  And it is looked at only if a score goes beyond `FAR`:
     rounding is a matter of means at the end of their range.
     """
-    found = settle(family, warm, history, theta, tilt, ridge, tolerance)
+    found = settle(family, warm, problem, theta, tolerance)
     check = partial(is_right, family, tolerance)
     if right is None:
-        return found._replace(converged=check(warm.columns, history, ridge, found))
-    seen = history.counts > 0
-    far = ~right | (largest(seen, found.scores) > FAR)
-    perturbation = jnp.where(right, largest(seen, found.scores - warm.scores), 0)
-    looked_at = warm.columns, history, ridge, found, perturbation
+        return found._replace(converged=check(problem, found))
+    far = ~right | (problem.largest(found.scores) > FAR)
+    perturbation = jnp.where(right, problem.largest(found.scores - warm.scores), 0)
+    looked_at = problem, found, perturbation
     return found._replace(converged=where_needed(far, check, looked_at, right & found.converged))
 
 
 def is_right(
     family: Family,
     tolerance: float,
-    columns: Array,
-    history: Grouped,
-    ridge: Array,
+    problem: Problem,
     found: Descent,
     perturbation: float | Array = 0.0,
     share: float = 1.0,
@@ -215,125 +194,88 @@ def is_right(
 
     For the price of a look at the arms: of their features only the largest is used (`glm.certificate`).
     """
-    seen, size = history.counts > 0, columns.shape[0]
-    scores, largest = jnp.where(seen, found.scores, 0), jnp.max(jnp.where(seen, jnp.abs(columns), 0))
-    others = certificate.left_by_root(largest, jnp.sum(history.counts * family.slope(scores)), found.step, ridge)
-    sizes, lengths = largest * jnp.sum(jnp.abs(found.theta)), size**0.5 * largest
-    given = history.counts, history.sums, scores, sizes, lengths, found.theta, ridge, others
-    error = certificate.score_error(family, *given)
-    bound = certificate.allowed(family, history.counts, history.sums, tolerance, perturbation)
+    size, scores, largest = len(found.theta), problem.of_seen(found.scores), problem.largest(problem.rows.peaks())
+    others = certificate.left_by_root(largest, jnp.sum(weights(family, problem, scores)), found.step, problem.ridge)
+    sizes = certificate.Sizes(largest * jnp.sum(jnp.abs(found.theta)), size**0.5 * largest)
+    error = certificate.score_error(family, problem, found.theta, scores, sizes, others)
+    bound = certificate.allowed(family, problem.counts, problem.sums, tolerance, perturbation)
     return found.converged & (error <= tolerance + share * bound)
 
 
-def settle(
-    family: Family, warm: Warm, history: Grouped, theta: Array, tilt: Array, ridge: Array, tolerance: float
-) -> Descent:
+def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float) -> Descent:
     """The tilted estimate; `converged` says that steps have become as small as the tolerance asks for.
 
     Cheap steps first, a few, or the kernel where there is a GPU; then, only for those that need more, Newton steps.
     """
-    counts, sums, columns = history.counts, history.sums, warm.columns
-    seen = counts > 0
-    # Overflow is no danger in families whose means have a bound.
-    safe = family.mean if family.mean_range[1] < jnp.inf else lambda scores: family.mean(jnp.where(seen, scores, 0))
-
-    def gradient(point: Point) -> Array:
-        return columns @ (counts * safe(point.scores) - sums) - tilt + ridge * point.theta
-
-    def cheap_step(point: Point, root: Array, slope: Array) -> Point:
-        half = slope @ root
-        downhill, energy = -(root @ half), half @ half
-        moves = downhill @ columns
-        reach = largest(seen, moves)
-        length = kept_length(family, reach)
-        error = reach * jnp.minimum(point.moved + family.self_concordance * reach, 1)
-        return Point(
-            point.theta + length * downhill,
-            point.scores + length * moves,
-            root,
-            length * downhill,
-            slope,
-            energy,
-            point.moved + family.self_concordance * length * reach,
-            # A largest move need not show that one is not a number (XLA's maximum may drop it); a sum does.
-            (length == 1) & (error <= tolerance) & jnp.isfinite(energy),
-            point.steps + 1,
-        )
-
-    def learning_step(point: Point) -> Point:
-        slope = gradient(point)
-        return cheap_step(point, learn(point.root, point.step, point.gradient, point.energy, slope), slope)
-
-    moved = family.self_concordance * largest(seen, warm.scores - warm.built)
-    moved = moved if warm.faded is None else moved + warm.faded
-
-    def cheap_steps() -> Descent:
-        zero = jnp.zeros_like(theta)
-        begin = Point(theta, warm.scores, warm.root, zero, zero, moved, moved, jnp.asarray(False), jnp.zeros((), int))
-        first = cheap_step(begin, warm.root, gradient(begin))
-        most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
-        end = lax.while_loop(lambda now: (now.steps < most) & ~now.converged, learning_step, first)
-        return Descent(end.theta, end.scores, end.steps, end.converged, end.step)
-
-    def all_steps() -> Descent:
-        numbers = theta, warm.scores, moved, tilt, ridge
-        return kernel.descend(family, columns, warm.root, counts, sums, *numbers, tolerance)
-
+    off = family.self_concordance * problem.largest(warm.scores - warm.built)
+    off = off if warm.faded is None else off + warm.faded
+    given = family, problem, Start(theta, warm.scores, warm.root, off), tolerance
+    cheaply, at_once = partial(cheap_steps, *given), partial(kernel.descend, *given)
     # By the device that it is compiled for, which need not be JAX's first choice.
-    near = lax.platform_dependent(cuda=all_steps, default=cheap_steps) if kernel.suits(columns) else cheap_steps()
+    near = lax.platform_dependent(cuda=at_once, default=cheaply) if kernel.suits(warm.columns) else cheaply()
     if warm.faded is not None:
         near = near._replace(converged=near.converged & (warm.faded <= TRUSTED))
-    return where_needed(
-        ~near.converged,
-        partial(newton_descent, family, tolerance),
-        (columns, counts, sums, tilt, ridge, (theta, warm.scores), (near.theta, near.scores)),
-        near,
+    return where_needed(~near.converged, partial(newton_steps, family, tolerance), (problem, near), near)
+
+
+class Kept(NamedTuple):
+    """What a cheap step was made with, for the next one to learn from."""
+
+    root: Array  # W
+    gradient: Array  # before the step
+    energy: Array  # () gᵀH⁻¹g there
+    off: Array  # () a bound on how far scores were from where W was built
+
+
+def cheap_steps(family: Family, problem: Problem, start: Start, tolerance: float) -> Descent:
+    """A few steps with the kept curvature, each of which improves it; back to the start if one is not finite."""
+
+    def as_kept(now: Place) -> Aim:
+        return aim_by(start.root, gradient(family, problem, now.theta, now.scores_of(problem)), start.off)
+
+    def as_learned(now: Place) -> Aim:
+        last, slope = now.note, gradient(family, problem, now.theta, now.scores_of(problem))
+        root = learn(last.root, now.step, last.gradient, last.energy, slope)
+        return aim_by(root, slope, last.off + family.self_concordance * now.length * now.reach)
+
+    kept = Method(as_kept, partial(kept_length, family), partial(left_over, family), tolerance)
+    first = newton.step(problem, kept, newton.begin(start.theta, start.scores))
+    most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
+    end = newton.descend(partial(newton.step, problem, kept._replace(aim=as_learned)), first, most)
+    theta, scores = (
+        jnp.where(end.lost, known, found)
+        for known, found in ((start.theta, end.theta), (start.scores, end.scores_of(problem)))
     )
+    return Descent(theta, scores, end.steps, end.converged, end.step)
 
 
-def newton_descent(
-    family: Family,
-    tolerance: float,
-    columns: Array,
-    counts: Array,
-    sums: Array,
-    tilt: Array,
-    ridge: Array,
-    safe: tuple[Array, Array],
-    near: tuple[Array, Array],
-) -> Descent:
-    """The tilted estimate by damped Newton steps from a θ and its scores nearby, or if not finite from safe ones."""
-    seen = counts > 0
-    eps = float(jnp.finfo(columns.dtype).eps)
-    finite = jnp.isfinite(jnp.sum(near[0]) + jnp.sum(jnp.where(seen, near[1], 0)))
-    theta, scores = (jnp.where(finite, found, known) for found, known in zip(near, safe, strict=True))
+def aim_by(root: Array, slope: Array, off: Array) -> Aim:
+    """Where a root W that is off by e^{±off} points."""
+    direction, energy = downhill(root, slope)
+    return Aim(direction, jnp.isfinite(energy), off, Kept(root, slope, energy, off))
 
-    def newton_step(now: Descent) -> Descent:
-        residuals = counts * family.mean(jnp.where(seen, now.scores, 0)) - sums
-        root = build(family, columns, counts, now.scores, ridge)
-        step = -(root @ ((columns @ residuals - tilt + ridge * now.theta) @ root))
-        moves = step @ columns
-        reach = largest(seen, moves)
-        best = newton_length(family, counts, sums, tilt, ridge, now.theta, now.scores, step, moves)
-        length = jnp.where(family.self_concordance * reach > FULL_STEP, best, 1)
-        error = reach * jnp.minimum(family.self_concordance * reach, 1)
-        # A largest move need not show that one is not a number (XLA's maximum may drop it); a sum does.
-        finite = jnp.isfinite(length * reach) & jnp.isfinite(jnp.sum(step))
-        step, moves = jnp.where(finite, length * step, 0), jnp.where(finite, length * moves, 0)
-        converged = finite & (length == 1) & (error <= tolerance)
-        return Descent(now.theta + step, now.scores + moves, now.steps + 1, converged, step)
 
-    def newton_steps(now: Descent) -> Descent:
-        end = now.steps + PATIENCE
-        now = lax.while_loop(lambda now: (now.steps < end) & ~now.converged, newton_step, now)
-        # Where rounding keeps steps from getting that small, a gradient that is nothing but rounding will do.
-        problem = posed(Grouped(columns.T, counts, sums), ridge=ridge, tilt=tilt)
-        error = gradient_error(family, problem, now.theta)
-        step = jnp.where(now.converged, now.step, jnp.inf)
-        return now._replace(converged=now.converged | (error <= max(eps ** (2 / 3), tolerance**2)), step=step)
+def newton_steps(family: Family, tolerance: float, problem: Problem, near: Descent) -> Descent:
+    """The tilted estimate by damped Newton steps from a place nearby."""
 
-    begin = Descent(theta, scores, jnp.zeros((), int), jnp.asarray(False), jnp.zeros_like(theta))
-    return lax.while_loop(lambda now: (now.steps < MAX_STEPS) & ~now.converged, newton_steps, begin)
+    def aim(now: Place) -> Aim:
+        root = build(family, problem, now.scores_of(problem))
+        direction, _ = downhill(root, gradient(family, problem, now.theta, now.scores_of(problem)))
+        return Aim(direction, jnp.isfinite(jnp.sum(direction)))
+
+    def rests(now: Place) -> Array:
+        return gradient_error(family, problem, now.theta) <= enough(now.theta.dtype, tolerance)
+
+    method = Method(aim, partial(newton_length, family, closely=False), partial(left_over, family), tolerance)
+    first = newton.begin(near.theta, near.scores)
+    end = newton.patiently(partial(newton.step, problem, method), first, MAX_STEPS, PATIENCE, rests)
+    return Descent(end.theta, end.scores_of(problem), end.steps, end.converged, end.step)
+
+
+def downhill(root: Array, slope: Array) -> tuple[Array, Array]:
+    """−H⁻¹g and gᵀH⁻¹g, from a root of H⁻¹."""
+    half = slope @ root
+    return -(root @ half), half @ half
 
 
 def learn(root: Array, step: Array, before: Array, energy: Array, after: Array) -> Array:

@@ -36,8 +36,8 @@ from jax import Array
 
 from explorax.checks import check_positive
 from explorax.glm.ball import BallFit, fit_on_ball
-from explorax.glm.fit import WeightedRows
 from explorax.glm.memory.base import Estimator, RowMemory
+from explorax.glm.problem import WeightedRows
 from explorax.policies import exploration, glm_state
 from explorax.policies.base import Policy, checked_init
 from explorax.policies.confidence import failure

@@ -38,7 +38,7 @@ from explorax.batching import where_needed
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.glm import families
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, default_tolerance, newton
+from explorax.glm.fit import default_tolerance, newton
 from explorax.glm.history import Rows
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
@@ -145,7 +145,7 @@ def learn(family: Family, state: SgdState, due: Array) -> Path:
 
 def begin(family: Family, history: Rows, ridge: Array) -> Path:
     """θ̂ on the first batch, where everything starts."""
-    found = newton(family, history, ridge, None, None, default_tolerance(history.features.dtype), MAX_STEPS)
+    found = newton(family, history, ridge, None, None, default_tolerance(history.features.dtype))
     return Path(found.theta, found.theta, found.theta, found.converged)
 
 

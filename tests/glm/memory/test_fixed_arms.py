@@ -7,11 +7,12 @@ import pytest
 
 from explorax.errors import InvalidArgument
 from explorax.glm import families
-from explorax.glm.fit import fit, hessian, posed
+from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
 from explorax.glm.memory import constant, exact, refitted
 from explorax.glm.memory.base import GRAM_RIDGE, Estimator
 from explorax.glm.memory.fixed_arms import FixedArms
+from explorax.glm.problem import hessian, posed
 from tests.glm.memory.wanted import wanted
 from tests.statistics import assert_standard_normal
 

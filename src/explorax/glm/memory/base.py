@@ -23,10 +23,10 @@ from jax.typing import ArrayLike
 from explorax.batching import where_needed
 from explorax.errors import InvalidArgument
 from explorax.glm.families import Family
-from explorax.glm.fit import MAX_STEPS, Fit, WeightedRows, allowed_error, default_tolerance, hessian, newton, posed
+from explorax.glm.fit import Fit, allowed_error, default_tolerance, newton
 from explorax.glm.history import Grouped, Recent, Rows
 from explorax.glm.linalg import factorize
-from explorax.glm.steps import largest
+from explorax.glm.problem import WeightedRows, hessian, posed
 
 GRAM_RIDGE = 1e-6  # what is added to G, so that it has an inverse while the rows do not span the space
 
@@ -61,11 +61,11 @@ class Estimator:
 
     def fit(self, rows: WeightedRows, ridge: Array, start: Array) -> Estimate:
         """Fit weighted rows by Newton steps from a start."""
-        return newton(self.family, rows, ridge, None, start, self.last_step(start.dtype), MAX_STEPS)
+        return newton(self.family, rows, ridge, None, start, self.last_step(start.dtype))
 
     def fit_tilted(self, rows: WeightedRows, ridge: Array, start: Array, tilt: Array) -> Fit:
         """Fit weighted rows with tilted rewards by Newton steps from a start."""
-        return newton(self.family, rows, ridge, tilt, start, self.last_step(start.dtype), MAX_STEPS)
+        return newton(self.family, rows, ridge, tilt, start, self.last_step(start.dtype))
 
 
 class Forgetting(NamedTuple):
@@ -209,7 +209,7 @@ def tilted_fit(
     last_step = estimator.last_step(tilt.dtype)
 
     def is_right(past: Grouped | Rows, move: Array, score_error: Array) -> Array:
-        moved = largest(past.counts > 0, past.features @ move)
+        moved = posed(past, ridge=0.0).largest(past.features @ move)
         return score_error <= allowed_error(estimator.family, past, last_step, moved)
 
     # A draw around an estimate that is right itself may err by a share of its noise.

@@ -86,8 +86,8 @@ class FixedArms(NamedTuple):
         root_error = min(MOST_ROOT_ERROR, 100 * tolerance) if estimator.root_error is None else estimator.root_error
         left = warm.forget(estimator.family, self.warm, before.forgetting.recent, self.forgetting.discount)
         grown = warm.record(estimator.family, left, self.past, arm, x)
-        given = self.theta_hat, self.converged, ridge, tolerance, root_error
-        fitted, grown = warm.refit(estimator.family, grown, self.past, *given)
+        given = grown.posed(self.past, ridge=ridge), self.theta_hat, self.converged, tolerance, root_error
+        fitted, grown = warm.refit(estimator.family, grown, *given)
         whitened = None if self.whitened is None else whiten_more(self.whitened, arm)
         return self._replace(theta_hat=fitted.theta, converged=fitted.converged, warm=grown, whitened=whitened)
 
@@ -104,8 +104,9 @@ class FixedArms(NamedTuple):
         if self.warm is None:
             found = tilted_fit(estimator, self.past, ridge, self.theta_hat, self.converged, tilt)
             return arms @ found.theta, found.converged
-        given = self.theta_hat, tilt, ridge, estimator.score_error(tilt.dtype), self.converged
-        fitted = warm.descend(estimator.family, self.warm, self.past, *given)
+        problem = self.warm.posed(self.past, ridge=ridge, tilt=tilt)
+        given = problem, self.theta_hat, estimator.score_error(tilt.dtype), self.converged
+        fitted = warm.descend(estimator.family, self.warm, *given)
         return fitted.scores, fitted.converged
 
     def scores_on(
@@ -115,9 +116,9 @@ class FixedArms(NamedTuple):
         if self.warm is None:
             found = estimator.fit(past, ridge, start)
             return arms @ found.theta, found.converged
-        near = warm.afresh(estimator.family, past.features, past.counts, start, ridge)
-        tolerance = estimator.score_error(start.dtype)
-        fitted = warm.descend(estimator.family, near, past, start, jnp.zeros_like(start), ridge, tolerance)
+        near = warm.afresh(estimator.family, past, start, ridge)
+        problem = near.posed(past, ridge=ridge)
+        fitted = warm.descend(estimator.family, near, problem, start, estimator.score_error(start.dtype))
         return fitted.scores, fitted.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
@@ -165,7 +166,7 @@ class FixedArms(NamedTuple):
         past = Grouped(arms, counts, sums)
         if self.warm is None:
             return self._replace(past=past)
-        afresh = warm.afresh(estimator.family, arms, counts, self.theta_hat, ridge)
+        afresh = warm.afresh(estimator.family, past, self.theta_hat, ridge)
         afresh = afresh._replace(faded=jax.tree.map(jnp.zeros_like, self.warm.faded))
         whitened = None
         if self.whitened is not None:
