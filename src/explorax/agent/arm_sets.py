@@ -36,7 +36,7 @@ class ArmSet(NamedTuple):
     """A compact set of arms with d features."""
 
     kind: str  # "ball", "ellipsoid", "box" or "polytope"
-    features: int  # d
+    n_features: int  # d
     parameters: dict[str, np.ndarray]  # `make(kind, parameters)` is the same set again
     countable: bool  # whether almost all directions lead to one of finitely many arms, so that each has a probability
     maximize: Callable[[ArrayLike], np.ndarray]  # (M, d) directions θ -> (M, d) arms of largest xᵀθ, row by row

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from explorax import Agent, errors
-from explorax.agent import ids, learning, propensity
-from explorax.agent.ids import Ids, Span
+from explorax.agent import compiled, log, propensity
+from explorax.agent.log import Ids, Span
 from explorax.policies.base import Action, Policy
 
 KEPT = Path(__file__).parent / "snapshots"
@@ -75,11 +75,11 @@ def test_ids_are_unique_over_restarts(tmp_path):
 
 
 def test_offsets_are_far_from_earlier_ids(monkeypatch):
-    drawn = iter([5 + ids.ROOM, 7 * ids.ROOM, 2**40, 2**41])
+    drawn = iter([5 + log.ROOM, 7 * log.ROOM, 2**40, 2**41])
     monkeypatch.setattr("secrets.randbelow", lambda most: next(drawn))
-    earlier = [Span(0, 0, 10), Span(2 * ids.ROOM, 10, 20), Span(8 * ids.ROOM, 20, 30)]
-    offset = ids.fresh_offset(earlier, 30, 2**40 + ids.ROOM - 30)  # all but the last are too near to one of them
-    assert offset + 30 == 2**41 + ids.ROOM
+    earlier = [Span(0, 0, 10), Span(2 * log.ROOM, 10, 20), Span(8 * log.ROOM, 20, 30)]
+    offset = log.fresh_offset(earlier, 30, 2**40 + log.ROOM - 30)  # all but the last are too near to one of them
+    assert offset + 30 == 2**41 + log.ROOM
 
 
 def test_numbers_of_ids():
@@ -97,7 +97,7 @@ def test_numbers_of_ids():
 
 
 def test_decisions_that_fail_are_forgotten_in_the_end(monkeypatch):
-    monkeypatch.setattr(ids, "UNDER_WAY", 2)
+    monkeypatch.setattr(log, "UNDER_WAY", 2)
     known = Ids()
     for _ in range(5):
         known.take(1)
@@ -170,7 +170,7 @@ def test_many_choosers_while_the_agent_is_saved(tmp_path):
 
 
 def test_a_decision_is_not_dropped_while_its_reward_is_learned(monkeypatch):
-    agent, learn = counting(max_pending=2), learning.learn
+    agent, learn = counting(max_pending=2), compiled.learn
     first, second = agent.choose_many(2)
 
     def and_choose(*arguments):
@@ -178,7 +178,7 @@ def test_a_decision_is_not_dropped_while_its_reward_is_learned(monkeypatch):
         agent.choose_many(2)  # more than may wait
         return learned
 
-    monkeypatch.setattr(learning, "learn", and_choose)
+    monkeypatch.setattr(compiled, "learn", and_choose)
     agent.learn(first.id, 0.5)
     np.testing.assert_array_equal(agent.state, [1.0, 0.5])
     assert agent.pending == [2, 3]
@@ -196,7 +196,7 @@ def test_a_reward_that_cannot_be_learned_may_be_learned_later(monkeypatch):
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patched:
-        patched.setattr(learning, "learn", fails)
+        patched.setattr(compiled, "learn", fails)
         with pytest.raises(RuntimeError, match="out of memory"):
             agent.learn(first.id, 1.0)
     np.testing.assert_array_equal(agent.state, [0.0, 0.0])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agent.packing import LARGE, packing_of
+from explorax.agent.compiled import LARGE, Packed, Packing
 from explorax.checks import all_finite
 from explorax.glm.history import Grouped, Rows
 
@@ -22,10 +22,9 @@ STATE = {
 
 @pytest.mark.parametrize("state", [STATE, {"vector": jnp.arange(3.0)}, {"count": jnp.asarray(7)}])
 def test_what_is_packed_comes_out_again(state):
-    packing = packing_of(state)
-    packed = packing.pack(state)
-    assert packing.is_finite(packed)
-    found = packing.unpack(packed)
+    packed = Packed.of(state)
+    assert packed.is_finite()
+    found = packed.state()
     assert jax.tree.map(lambda leaf: leaf.dtype, found) == jax.tree.map(lambda leaf: leaf.dtype, state)
     jax.tree.map(np.testing.assert_array_equal, found, state)
 
@@ -33,15 +32,15 @@ def test_what_is_packed_comes_out_again(state):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["vector", "single", "square", "rows"])
 def test_nan_and_infinity_show(name, bad):
-    packing = packing_of(STATE)
+    packing = Packing.of(STATE)
     broken = STATE | {name: STATE[name].at[(-1,) * STATE[name].ndim].set(bad)}
-    assert not packing.is_finite(jax.jit(packing.pack)(broken))
+    assert not Packed(packing, jax.jit(packing.pack)(broken)).is_finite()
     assert not all_finite(broken)
 
 
 @pytest.mark.parametrize("given", [Rows.of(LARGE, 2, jnp.float32, forgets=True), Grouped.of(jnp.ones((LARGE, 2)))])
 def test_what_was_checked_when_it_came_is_not_looked_at_again(given):
     state = {"history": given._replace(features=given.features.at[-1, -1].set(np.nan)), "theta": jnp.ones(2)}
-    packing = packing_of(state)
-    assert packing.is_finite(jax.jit(packing.pack)(state))
+    packing = Packing.of(state)
+    assert Packed(packing, jax.jit(packing.pack)(state)).is_finite()
     assert all_finite(state)

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from explorax import Agent, Encoder, errors, files, make, sets
-from explorax.agent import snapshot
+from explorax import Agent, Encoder, arm_sets, errors, files, make
+from explorax.agent import archive, snapshot
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (4, 2))
 NAMES = [f"arm {i}" for i in range(4)]
@@ -29,9 +29,9 @@ def folder(tmp_path_factory):
     prices = {f"{price:g} euros": {"price": price} for price in (1.0, 2.0)}
     agents = {
         "fixed": (Agent(make("lin_ts"), arms=dict(zip(NAMES, ROWS, strict=True)), draws=0),),
-        "changing": (Agent(make("lin_ts"), features=2, draws=0), ROWS),
+        "changing": (Agent(make("lin_ts"), n_features=2, draws=0), ROWS),
         "context": (Agent(make("lin_ts"), arms=prices, encoder=encoder, draws=0), {"user": "a"}),
-        "set": (Agent(make("lin_ts"), arms=sets.ball([0.0, 0.0], 1.0), draws=0),),
+        "set": (Agent(make("lin_ts"), arms=arm_sets.ball([0.0, 0.0], 1.0), draws=0),),
     }
     for kind, (agent, *given) in agents.items():
         lived(agent, *given).save(folder / f"{kind}.npz")
@@ -123,7 +123,7 @@ def test_what_contradicts_itself_is_refused(case, folder, tmp_path):
 
 
 def test_counts_below_0_are_refused(tmp_path):
-    agent = lived(Agent(make("lin_ts", window=3), features=2, draws=0), ROWS)
+    agent = lived(Agent(make("lin_ts", window=3), n_features=2, draws=0), ROWS)
     agent.save(tmp_path / "agent.npz")
     described, _ = snapshot.flatten(agent.state)
     place = next(i for i, (name, *_) in enumerate(described) if name.endswith(".seen"))
@@ -135,10 +135,11 @@ def test_counts_below_0_are_refused(tmp_path):
 
 
 def test_a_state_that_is_not_finite_is_not_saved(tmp_path):
-    agent = lived(Agent(make("lin_ts"), arms=ROWS, draws=0))
-    agent.save(tmp_path / "agent.npz")
+    lived(Agent(make("lin_ts"), arms=ROWS, draws=0)).save(tmp_path / "agent.npz")
     before = (tmp_path / "agent.npz").read_bytes()
-    agent._now = agent._now._replace(packed=jax.tree.map(lambda leaf: leaf * np.nan, agent._now.packed))
+    policy = make("lin_ts")
+    broken = policy._replace(init=lambda *given: jax.tree.map(lambda leaf: leaf * np.nan, policy.init(*given)))
+    agent = Agent(broken, arms=ROWS, draws=0)
     with pytest.raises(
         errors.NotFinite, match="of the state contains NaN or infinity, and is not saved: load the last"
     ):
@@ -149,12 +150,12 @@ def test_a_state_that_is_not_finite_is_not_saved(tmp_path):
 def test_a_byte_that_is_flipped(folder, tmp_path):
     """Every 7th byte of all, and every one of the directory at the end: refused, or read as it was."""
     content = (folder / "fixed.npz").read_bytes()
-    schema, arrays = snapshot.read(folder / "fixed.npz")
+    schema, arrays = archive.read(folder / "fixed.npz")
     path, read = tmp_path / "agent.npz", 0
     for place in sorted({*range(0, len(content), 7), *range(content.index(b"PK\1\2"), len(content))}):
         path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
         try:
-            found, others = snapshot.read(path)
+            found, others = archive.read(path)
         except errors.InvalidSnapshot:
             continue
         read += 1
@@ -281,9 +282,9 @@ def test_a_temporary_file_that_is_removed_before_it_is_held(tmp_path, monkeypatc
 
 def test_archives_are_those_of_numpy(folder):
     """What is read without NumPy's own reader is what NumPy reads."""
-    _, arrays = snapshot.read(folder / "context.npz")
-    with np.load(io.BytesIO((folder / "context.npz").read_bytes()), allow_pickle=False) as archive:
-        assert {*arrays, "schema"} == set(archive.files)
+    _, arrays = archive.read(folder / "context.npz")
+    with np.load(io.BytesIO((folder / "context.npz").read_bytes()), allow_pickle=False) as read:
+        assert {*arrays, "schema"} == set(read.files)
         for name, array in arrays.items():
-            assert array.dtype == archive[name].dtype
-            np.testing.assert_array_equal(array, archive[name])
+            assert array.dtype == read[name].dtype
+            np.testing.assert_array_equal(array, read[name])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import Agent, make, programs, sets
+from explorax import Agent, arm_sets, make, programs
 
 COMPILED = []  # one entry for each program, of whatever function
 jax.monitoring.register_event_duration_secs_listener(
@@ -21,7 +21,7 @@ def kept(monkeypatch):
 
 
 def test_numbers_of_arms_and_of_decisions_share_programs():
-    agent = Agent(make("uniform"), features=2)
+    agent = Agent(make("uniform"), n_features=2)
     before = len(COMPILED)
     for count in range(9, 41):  # to 10, 16, 20, 32 or 50 rows; without a mask where that is the number of arms
         assert max(agent.choose_many(np.ones((3, count, 2))).rows) < count
@@ -33,7 +33,7 @@ def test_numbers_of_arms_and_of_decisions_share_programs():
 
 def test_an_array_and_a_list_of_tables_are_decided_alike():
     tables = np.random.default_rng(0).normal(size=(5, 11, 2))
-    alike = [Agent(make("uniform"), features=2).choose_many(given) for given in (tables, list(tables))]
+    alike = [Agent(make("uniform"), n_features=2).choose_many(given) for given in (tables, list(tables))]
     assert list(alike[0]) == list(alike[1])
     assert (alike[0].propensities == 1 / 11).all()
 
@@ -49,7 +49,7 @@ def test_arms_that_are_added_share_programs():
 
 
 def test_points_of_a_set_share_programs():
-    agent, single = (Agent(make("lin_ts"), arms=sets.box([-1.0, -1.0], [1.0, 1.0]), draws=2) for _ in range(2))
+    agent, single = (Agent(make("lin_ts"), arms=arm_sets.box([-1.0, -1.0], [1.0, 1.0]), draws=2) for _ in range(2))
     together = list(agent.choose_many(4))
     before = len(COMPILED)
     together += [each for count in range(1, 9) for each in agent.choose_many(count)]
@@ -59,17 +59,17 @@ def test_points_of_a_set_share_programs():
 
 def test_many_agents_keep_few_programs(kept):
     kept(4)
-    agents = [Agent(make("uniform"), features=features) for features in range(2, 9)]
-    first = [agent.choose(np.ones((5, agent.kind.features))).arm for agent in agents]
+    agents = [Agent(make("uniform"), n_features=features) for features in range(2, 9)]
+    first = [agent.choose(np.ones((5, agent.n_features))).arm for agent in agents]
     assert len(programs._programs) == 4
-    again = [Agent(make("uniform"), features=features) for features in range(2, 9)]
-    assert [agent.choose(np.ones((5, agent.kind.features))).arm for agent in again] == first  # compiled again
+    again = [Agent(make("uniform"), n_features=features) for features in range(2, 9)]
+    assert [agent.choose(np.ones((5, agent.n_features))).arm for agent in again] == first  # compiled again
     assert len(programs._programs) == 4
 
 
 def test_programs_are_dropped_when_memory_maps_are_scarce(kept, monkeypatch, tmp_path):
     for features in (2, 3, 4):
-        Agent(make("uniform"), features=features).choose(np.ones((5, features)))
+        Agent(make("uniform"), n_features=features).choose(np.ones((5, features)))
     assert len(programs._programs) == 3
     monkeypatch.setattr(programs, "IN_USE", tmp_path / "maps")
     monkeypatch.setattr(programs, "GRANTED", tmp_path / "limit")
@@ -79,9 +79,9 @@ def test_programs_are_dropped_when_memory_maps_are_scarce(kept, monkeypatch, tmp
     assert not programs.maps_are_scarce()
     (tmp_path / "limit").write_text("21\n")
     assert programs.maps_are_scarce()
-    Agent(make("uniform"), features=5).choose(np.ones((5, 5)))
+    Agent(make("uniform"), n_features=5).choose(np.ones((5, 5)))
     assert len(programs._programs) == 2  # the newer half, of which this is one
-    Agent(make("uniform"), features=5).choose(np.ones((5, 5)))
+    Agent(make("uniform"), n_features=5).choose(np.ones((5, 5)))
     assert len(programs._programs) == 2
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import explorax
-from explorax import Agent, Encoder, errors, make, sets
-from explorax.agent import snapshot
+from explorax import Agent, Encoder, arm_sets, errors, make
+from explorax.agent import archive
 from explorax.networks import Network
 
 KEPT = Path(__file__).parent / "snapshots"  # written by earlier versions, and never changed
@@ -40,14 +40,14 @@ AGENTS = {  # how they are made, and what they choose from
     "fixed": (lambda: fixed("glm_tsl"), None),
     "float32": (lambda: Agent(make("ucb_glm"), arms=MATRIX, dtype="float32"), None),
     "discounted": (lambda: fixed("glm_tsl", discount=0.9), None),
-    "changing": (lambda: Agent(make("glm_fpl", memory="refitted", capacity=20), features=3, draws=5), TABLES),
-    "rows": (lambda: Agent(make("glm_tsl", capacity=8, when_full="forget"), features=3), TABLES),
-    "linear": (lambda: Agent(make("lin_ts"), features=3, draws=5), TABLES),
-    "deep": (lambda: Agent(make("deep_fpl", hidden=(4,), batch=4, redraws=True), features=3, draws=5), TABLES),
+    "changing": (lambda: Agent(make("glm_fpl", memory="refitted", capacity=20), n_features=3, draws=5), TABLES),
+    "rows": (lambda: Agent(make("glm_tsl", capacity=8, when_full="forget"), n_features=3), TABLES),
+    "linear": (lambda: Agent(make("lin_ts"), n_features=3, draws=5), TABLES),
+    "deep": (lambda: Agent(make("deep_fpl", hidden=(4,), batch=4, redraws=True), n_features=3, draws=5), TABLES),
     "context": (in_context, [{"user": "a"}, {"user": "b"}]),
     "set": (
         lambda: Agent(
-            make("glm_tsl", memory="constant"), arms=sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5
+            make("glm_tsl", memory="constant"), arms=arm_sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5
         ),
         None,
     ),
@@ -115,7 +115,7 @@ def write_kept():
     """Keep snapshots of this version for all time; called by hand when the format gets a new number."""
     for name in AGENTS:
         agent, given = lived(name)
-        path = KEPT / f"format{snapshot.FORMAT}-{name}.npz"
+        path = KEPT / f"format{archive.FORMAT}-{name}.npz"
         agent.save(path)
         decisions = [decide(agent, given, i) for i in range(8)]
         expected = {
@@ -127,7 +127,7 @@ def write_kept():
 
 
 def test_every_kind_of_agent_is_kept():
-    assert {path.stem for path in KEPT.glob("*.npz")} >= {f"format{snapshot.FORMAT}-{name}" for name in AGENTS}
+    assert {path.stem for path in KEPT.glob("*.npz")} >= {f"format{archive.FORMAT}-{name}" for name in AGENTS}
 
 
 def test_arms_that_came_and_went(tmp_path):
@@ -141,7 +141,7 @@ def test_arms_that_came_and_went(tmp_path):
     assert loaded.arms == agent.arms
     for each in (agent, loaded):
         each.add_arm("newer", [0.0, 1.0, 0.0])
-        each.return_arm("arm 1")
+        each.restore_arm("arm 1")
     assert but_for_ids(loaded.choose_many(20)) == but_for_ids(agent.choose_many(20))
 
 
@@ -151,7 +151,7 @@ def test_a_network_of_ones_own_is_given_again(tmp_path):
         apply=lambda params, rows: rows @ params["w"],
     )
     policy = make("deep_fl", network=network, batch=4)
-    agent = Agent(policy, features=3)
+    agent = Agent(policy, n_features=3)
     agent.learn(agent.choose(TABLES[0]).id, 1.0)
     agent.save(tmp_path / "agent.npz")
     with pytest.raises(errors.InvalidSnapshot, match=r"cannot be made from text.*policy=make"):
@@ -164,7 +164,7 @@ def test_a_network_of_ones_own_is_given_again(tmp_path):
 
 def full(tmp_path, name="glm_tsl", **settings):
     """An agent with three rewards and no room for more, of two decisions that still wait; saved."""
-    agent = Agent(make(name, capacity=3, **settings), features=3, draws=0)
+    agent = Agent(make(name, capacity=3, **settings), n_features=3, draws=0)
     ids = [agent.choose(table).id for table in (*TABLES, TABLES[0])]
     agent.learn(ids[:3], [1.0, 0.0, 1.0])
     agent.save(tmp_path / "agent.npz")
@@ -178,7 +178,7 @@ def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
         agent.learn(waiting, [1.0, 0.0])
     larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, explore="none"))
     larger.learn(waiting, [1.0, 0.0])
-    never_full = Agent(make("glm_tsl", capacity=6, explore="none"), features=3, draws=0)
+    never_full = Agent(make("glm_tsl", capacity=6, explore="none"), n_features=3, draws=0)
     never_full.learn([never_full.choose(table).id for table in (*TABLES, TABLES[0])], [1.0, 0.0, 1.0, 1.0, 0.0])
     np.testing.assert_allclose(larger.state.theta_mle, never_full.state.theta_mle, atol=1e-6)
     assert larger.state.history.seen == 5
