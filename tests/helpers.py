@@ -1,7 +1,12 @@
-"""Comparisons that tests of many modules share."""
+"""Comparisons, and a count of programs, that tests of many modules share."""
 
 import jax
 import numpy as np
+
+COMPILED = []  # one entry for each program that this process compiles, of whatever function
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, duration, **about: COMPILED.append(event) if "backend_compile" in event else None
+)
 
 
 def assert_same(found, wanted, **close):

@@ -1,6 +1,5 @@
 """An agent decides as `simulate` does, learns what a fold of `update` learns, and keeps its arms apart."""
 
-import json
 import threading
 
 import jax
@@ -202,22 +201,6 @@ def test_each_decision_may_be_among_other_arms():
     assert list(many) == [single.choose(among=each) for each in lists]
     assert all(arm in each for arm, each in zip(many.arms, lists, strict=True))
     assert set(together.choose_many(20, among=(name for name in ("arm 0", "arm 1"))).arms) == {"arm 0", "arm 1"}
-
-
-def test_answers_are_plain_json():
-    agent = Agent(make("lin_ts"), arms=NAMED, draws=3)
-    decision = agent.choose()
-    plain = json.loads(decision.to_json())
-    assert plain == decision.to_dict()
-    assert explorax.Decision(**plain | {"features": np.array(plain["features"])}) == decision
-    many = agent.choose_many(2)
-    assert json.loads(many.to_json()) == many.to_dicts() == [each.to_dict() for each in many]
-    stated = agent.propensities()
-    assert json.loads(stated.to_json()) == stated.to_dict()
-    assert stated.to_dict()["arms"] == list(NAMED)
-    point = Agent(make("lin_ts"), arms=explorax.arm_sets.ball([0.0, 0.0], 1.0)).choose()
-    assert json.loads(point.to_json())["arm"] == point.arm.tolist()
-    assert json.loads(point.to_json())["propensity"] is None
 
 
 def test_an_agent_says_what_it_is():
