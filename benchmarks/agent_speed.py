@@ -85,7 +85,7 @@ def batches(repeats: int) -> None:
     )
     for label, dtype, draws, fixed in rows:
         policy = make("glm_tsl") if fixed else make("glm_tsl", memory="constant")
-        own: dict[str, Any] = {"arms": contexts[0]} if fixed else {"features": 20}
+        own: dict[str, Any] = {"arms": contexts[0]} if fixed else {"n_features": 20}
         agent = Agent(policy, **own, draws=draws, dtype=dtype, max_pending=20_000)
         given = contexts.astype(dtype)
         count = 1_000 if draws and not fixed else 10_000

@@ -53,7 +53,7 @@ def times(name: str, rounds: int, exact: int, decisions: int = 300) -> dict[str,
     agents = {}
     for kind, settings in memories(rounds, exact).items():
         # A memory costs what it has room for; the last decisions are those that are timed.
-        agents[kind] = Agent(make(name, **settings), features=FEATURES, draws=0)
+        agents[kind] = Agent(make(name, **settings), n_features=FEATURES, draws=0)
         before = agents[kind].choose_many(tables[: min(128, rounds - decisions)])
         agents[kind].learn(np.asarray(before.ids), rng.integers(0, 2, len(before)).astype(float))
         agents[kind].learn(agents[kind].choose(tables[0]).id, 1.0)

@@ -9,6 +9,7 @@ an agent is one `choose` and one `learn` (`explorax.devices.decide_inline`).
 """
 
 import argparse
+import inspect
 import os
 import statistics
 import subprocess
@@ -113,9 +114,9 @@ def prepared_decisions(kind: str) -> Callable[[], int]:
     tables, rewards = rng.uniform(-1, 1, (DECISIONS, ARMS, FEATURES)), rng.integers(0, 2, DECISIONS).astype(float)
     change, draws = kind == "changing arms", 100 if kind == "fixed arms, propensity" else 0
     policy = explorax.make("glm_tsl", **({"memory": "refitted"} if change else {}))
-    agent = explorax.Agent(
-        policy, seed=SEED, draws=draws, **({"features": FEATURES} if change else {"arms": tables[0]})
-    )
+    known = inspect.signature(explorax.Agent).parameters
+    count = "n_features" if "n_features" in known else "features"  # as earlier revisions have it
+    agent = explorax.Agent(policy, seed=SEED, draws=draws, **({count: FEATURES} if change else {"arms": tables[0]}))
 
     def decide() -> int:
         for table, reward in zip(tables, rewards, strict=True):

@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     weights = rng.uniform(45, 105, options.rounds)  # kg, of one patient after the other
-    agent = Agent(make("glm_fpl", memory="constant"), features=6, seed=options.seed, draws=0)
+    agent = Agent(make("glm_fpl", memory="constant"), n_features=6, seed=options.seed, draws=0)
     given = np.zeros(options.rounds)
     for t, weight in enumerate(weights):
         decision = agent.choose({dose: features(dose, weight) for dose in DOSES})

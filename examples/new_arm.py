@@ -42,7 +42,7 @@ def main() -> None:
         "at first": lambda: None,
         "added": lambda: agent.add_arm("both", BOTH),
         "retired": lambda: agent.retire_arm("both"),
-        "returned": lambda: agent.return_arm("both"),
+        "returned": lambda: agent.restore_arm("both"),
     }
     print("share of decisions")
     print(f"{'both is':8s} " + " ".join(f"{name:>8s}" for name in rates) + f"   both in the first {FIRST}")

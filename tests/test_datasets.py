@@ -147,10 +147,10 @@ def test_adult_may_be_compressed_and_keeps_question_marks(tmp_path, packed):
     row = dict(zip(found.columns, found.features.T.tolist(), strict=True))
     assert row["age"] == [-1, 1]
     assert row["fnlwgt"] == [0, 0]
-    assert row["workclass=?"] == [0, 1]
-    assert row["workclass=State-gov"] == [1, 0]
-    assert row["sex=Female"] == [0, 1]
-    assert row["native-country=Cuba"] == [1, 1]
+    assert row["workclass_?"] == [0, 1]
+    assert row["workclass_State-gov"] == [1, 0]
+    assert row["sex_Female"] == [0, 1]
+    assert row["native-country_Cuba"] == [1, 1]
     assert not any(column.startswith("income") for column in found.columns)
 
 
@@ -281,7 +281,7 @@ TABLE = {
     "label": ["b", "a", "b", "c"],
 }
 CSV = "size,color,constant,good,label\n1,red,0.1,true,b\n2,blue,0.1,false,a\n3,red,0.1,false,b\n6,,0.1,true,c\n"
-COLUMNS = ("size", "color=blue", "color=red", "color=(missing)", "constant", "good=False", "good=True")
+COLUMNS = ("size", "color_blue", "color_red", "color_(missing)", "constant", "good_False", "good_True")
 
 
 def write(path, content):
@@ -340,9 +340,9 @@ def test_labels_of_a_table(tmp_path, labels, classes, index):
 @pytest.mark.parametrize(
     ("values", "columns", "rows"),
     [
-        (pa.array(["b", None, "b"]).dictionary_encode(), ("x=b", "x=(missing)"), [[1, 0], [0, 1], [1, 0]]),
-        (pa.array(["b", "a", None], pa.string_view()), ("x=a", "x=b", "x=(missing)"), np.eye(3)[[1, 0, 2]]),
-        ([None, True, None], ("x=True", "x=(missing)"), [[0, 1], [1, 0], [0, 1]]),
+        (pa.array(["b", None, "b"]).dictionary_encode(), ("x_b", "x_(missing)"), [[1, 0], [0, 1], [1, 0]]),
+        (pa.array(["b", "a", None], pa.string_view()), ("x_a", "x_b", "x_(missing)"), np.eye(3)[[1, 0, 2]]),
+        ([None, True, None], ("x_True", "x_(missing)"), [[0, 1], [1, 0], [0, 1]]),
         ([0.0, 1.5e308, -1.5e308], ("x",), np.sqrt([[0], [1.5], [1.5]]) * [[1], [1], [-1]]),
         ([0.0, 2e-308, -2e-308], ("x",), np.sqrt([[0], [1.5], [1.5]]) * [[1], [1], [-1]]),
         (pa.array([1, 3, 2], pa.uint8()), ("x",), np.sqrt([[1.5], [1.5], [0]]) * [[-1], [1], [1]]),
@@ -358,7 +358,7 @@ def test_columns_of_a_table(tmp_path, values, columns, rows):
 def test_numbers_in_a_dictionary_are_categories():
     dictionaries = [pa.array(part).dictionary_encode() for part in ([20, 3], [3, None])]
     found = tables.encode(pa.table({"x": pa.chunked_array(dictionaries), "y": [0, 0, 1, 1]}), None, "a table")
-    assert found.columns == ("x=3", "x=20", "x=(missing)")
+    assert found.columns == ("x_3", "x_20", "x_(missing)")
     np.testing.assert_array_equal(found.features, [[0, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1]])
 
 

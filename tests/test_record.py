@@ -15,6 +15,7 @@ from explorax import record
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import logistic
 from tests import fabricate
+from tests.helpers import assert_same
 
 CURVES, PANELS = ["b", "a"], ["d = 5", "d = 10"]
 
@@ -22,14 +23,6 @@ CURVES, PANELS = ["b", "a"], ["d = 5", "d = 10"]
 def result(curve="a", panel="d = 5", first=0, instances=3, seconds=1.5, seed=0):
     played = fabricate.records("sqrt", 100.0, rounds=40, checkpoints=4, instances=instances, first=first, seed=seed)
     return record.Result(curve, "glm_tsl", "theory", "logistic", panel, played, seconds, 0.5)
-
-
-def assert_same(found, wanted):
-    assert [one[:5] for one in found] == [one[:5] for one in wanted]
-    assert [one[6:] for one in found] == [one[6:] for one in wanted]
-    for one, other in zip(found, wanted, strict=True):
-        for got, want in zip(one.records, other.records, strict=True):
-            np.testing.assert_array_equal(got, want)
 
 
 def test_long_form_has_the_promised_columns_and_a_row_for_each_checkpoint():

@@ -15,6 +15,7 @@ from explorax.policies.base import Action, Policy
 from explorax.policies.glm_tsl import glm_tsl
 from explorax.registry import check_family
 from explorax.simulate import Job, check_schedule, share_program, simulate, simulate_together
+from tests.helpers import assert_same, part
 from tests.reference import numpy_bandit as reference
 from tests.statistics import FALSE_ALARM
 
@@ -22,18 +23,6 @@ ARMS, FEATURES, ROUNDS = 10, 3, 100
 WORLD = logistic(features=FEATURES, arms=ARMS)
 CHANGING = logistic(features=FEATURES, arms=ARMS, arms_change=True)
 THEORY = {"design": "theory", "horizon": ROUNDS}
-
-
-def assert_same(one, other):
-    for name, first, second in zip(one._fields, one, other, strict=True):
-        np.testing.assert_array_equal(first, second, err_msg=name)
-
-
-def part(records, instances):
-    """The records of these instances."""
-    wanted = np.isin(records.instances, instances)
-    fields = (field if name == "rounds" else field[wanted] for name, field in records._asdict().items())
-    return type(records)(*fields)
 
 
 class Scripted:

@@ -37,7 +37,7 @@ class Deciding(Adapter):
         self.arms = task.arms if task.shape == "disjoint" else None
         self.agent = Agent(
             policy(name, task.rewards, task.scale),
-            features=task.features * (self.arms or 1),
+            n_features=task.features * (self.arms or 1),
             seed=task.seed,
             draws=100 if propensity else 0,
         )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from explorax import datasets, environments, errors, networks, theory
-    from explorax.agent import Agent, Decision, Encoder, sets
+    from explorax.agent import Agent, Decision, Encoder, arm_sets
     from explorax.glm import families
     from explorax.glm.fit import Fit, fit
     from explorax.policies.base import Action, Policy
@@ -39,6 +39,7 @@ __all__ = [
     "Fit",
     "Policy",
     "Records",
+    "arm_sets",
     "datasets",
     "environments",
     "errors",
@@ -47,13 +48,12 @@ __all__ = [
     "make",
     "networks",
     "policies",
-    "sets",
     "simulate",
     "theory",
 ]
 
 MODULES = {name: f"explorax.{name}" for name in ("datasets", "environments", "errors", "networks", "theory")}
-MODULES |= {"families": "explorax.glm.families", "sets": "explorax.agent.sets"}
+MODULES |= {"families": "explorax.glm.families", "arm_sets": "explorax.agent.arm_sets"}
 HOMES = {  # of everything else
     "Action": "explorax.policies.base",
     "Agent": "explorax.agent",

@@ -44,7 +44,7 @@ class Dataset(NamedTuple):
     labels: np.ndarray  # (n,) int32, index into classes
     classes: tuple[str, ...]  # names of the labels, sorted
     scale: float  # 1/255 for images, 1/16 for digits, 1 otherwise
-    columns: tuple[str, ...]  # names of the features; "column=value" where a column has been one-hot encoded
+    columns: tuple[str, ...]  # names of the features; "column_value" where a column has been one-hot encoded
 
 
 Source: TypeAlias = str | Path | tuple[ArrayLike, ArrayLike] | Dataset

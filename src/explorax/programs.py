@@ -78,11 +78,22 @@ def keep(key: Hashable, program: Program) -> Program:
     crowded = maps_are_scarce()
     with _lock:
         program = _programs.setdefault(key, program)  # another thread may have been faster
-        count = max(len(_programs) // 2 if crowded else len(_programs) - MOST, 0)
-        oldest = sorted(_programs, key=lambda each: _programs[each].used)[:count]
+        excess = max(len(_programs) // 2 if crowded else len(_programs) - MOST, 0)
+        oldest = sorted(_programs, key=lambda each: _programs[each].used)[:excess]
         dropped = [_programs.pop(each).function for each in oldest]
     drop(dropped, crowded)
     return program
+
+
+def count() -> int:
+    """Return how many programs are kept."""
+    return len(_programs)
+
+
+def forget() -> None:
+    """Keep none of the programs."""
+    with _lock:
+        _programs.clear()
 
 
 def drop(functions: list[Any], at_once: bool) -> None:

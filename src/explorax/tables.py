@@ -1,25 +1,29 @@
-"""A table with one row for each example as a matrix of numbers and a vector of labels.
+"""Tables as numbers: the features of columns, for agents and for data sets; and tables in files, with labels.
 
-    numbers                     ->  one column, standardized: mean 0, variance 1; zeros if constant
-    text, bools, dictionaries   ->  a column of zeros and ones for each value, named "column=value", in sorted order
-    the label column            ->  whole numbers from 0 on that index the sorted names of the classes
+    a constant                  ->  1, named "bias"
+    numbers                     ->  one feature, standardized: mean 0 and variance 1 in the sample
+    text, bools, dictionaries   ->  one-hot: a feature of zeros and ones for each value in the sample, in sorted order,
+                                    named "column_value"
+    the label column of a file  ->  whole numbers from 0 on that index the sorted names of the classes
 
-A cell is missing where the file has none, and in CSV also where it says NA, NaN or null.  Missing text is a value like
-any other, `MISSING`; a missing number or label is an error, since nothing put in its place would be right for everyone.
+scikit-learn fits the scaler and the one-hot encoder.  They are applied by NumPy: a decision encodes a few rows, for
+which scikit-learn's `transform` takes many times as long as the numbers need.
 
-Tables are read by pyarrow, which is imported when it is needed.
+In a file a cell is missing where there is none, and in CSV also where it says NA, NaN or null.  Missing text is a value
+like any other, `MISSING`, and comes last; a missing number or label is an error, since nothing put in its place would
+be right for everyone.  Files are read by pyarrow, which is imported when it is needed.
 """
 
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName, check_names
 from explorax.extras import optional
 
 PURPOSE = "reading a table"
@@ -28,6 +32,113 @@ LABEL_NAMES = ("label", "target", "class", "y")  # one of these is the label col
 MISSING = "(missing)"
 MOST_VALUES = 1000  # of a text column; one with more is probably an identifier
 LARGEST_WHOLE = 2.0**53  # up to here a float is an exact whole number
+
+
+# The features of columns
+
+
+class Features:
+    """The features of columns: a constant, numbers standardized, and a feature for each value of the others."""
+
+    def __init__(self, scaler: Any, one_hot: Any, numbers: Sequence[str], others: Sequence[str]) -> None:
+        self.mean: Any = scaler.mean_ if scaler else 0.0
+        self.scale: Any = scaler.scale_ if scaler else 1.0
+        self.names = ["bias", *numbers]
+        self.spans = {name: range(i, i + 1) for i, name in enumerate(numbers, start=1)}  # the features of each column
+        self.places: dict[str, dict[Any, int]] = {}  # of each value of a column among the features
+        for name, values in zip(others, one_hot.categories_ if one_hot else (), strict=True):
+            self.spans[name] = range(len(self.names), len(self.names) + len(values))
+            self.places[name] = dict(zip(values, self.spans[name], strict=True))
+            self.names += [f"{name}_{MISSING if value is None else value}" for value in values]
+        self.measured = slice(1, 1 + len(numbers))
+
+    def encode(self, numbers: np.ndarray | None, others: Mapping[str, Sequence[Any]], rows: int) -> np.ndarray:
+        """Return the features of so many rows, in the order of `names`; values that were not fitted become zeros."""
+        encoded = np.zeros((rows, len(self.names)))
+        encoded[:, 0] = 1.0
+        if numbers is not None:
+            encoded[:, self.measured] = (numbers - self.mean) / self.scale
+        every = np.arange(rows)
+        for name, places in self.places.items():  # an unknown value points to the bias, which is 1 anyway
+            encoded[every, [places.get(value, 0) for value in others[name]]] = 1.0
+        return encoded
+
+
+def fit_features(source: object, numbers: np.ndarray | None, others: Mapping[str, Sequence[Any]]) -> tuple[Any, Any]:
+    """Return a StandardScaler of the numbers (n, p) and a OneHotEncoder of the other columns; None for none of them."""
+    preprocessing = optional("sklearn.preprocessing", "encoding a table", "agent")
+    scaler = one_hot = None
+    if numbers is not None:
+        # By powers of two, which round nothing: squares of very large or small numbers would not be finite or be 0.
+        sizes = np.frexp(np.max(np.abs(numbers), axis=0))[1]
+        scaler = preprocessing.StandardScaler().fit(np.ldexp(numbers, -sizes))
+        varying = scaler.scale_ < 1  # that of a constant is 1
+        scaler.mean_ = np.ldexp(scaler.mean_, sizes)
+        scaler.scale_ = np.where(varying, np.ldexp(scaler.scale_, sizes), 1.0)
+    for name, values in others.items():
+        different = len(set(values))
+        if different > MOST_VALUES:
+            raise InvalidFeatures(
+                f"column {name!r} of {source} has {different} different values, more than {MOST_VALUES}: leave it out "
+                "if it is an identifier, or make it numbers"
+            )
+    if others:
+        table = np.array(list(others.values()), dtype=object).T
+        one_hot = preprocessing.OneHotEncoder(handle_unknown="ignore").fit(table)
+    return scaler, one_hot
+
+
+# Rows of any kind as columns
+
+
+def is_frame(rows: object) -> bool:
+    """Tell whether it is a DataFrame of pandas or polars, neither of which has to be installed."""
+    return hasattr(type(rows), "columns") and hasattr(type(rows), "to_dict")
+
+
+def read_columns(source: str, rows: Any, columns: tuple[str, ...] | None = None) -> dict[str, list[Any]]:
+    """Return the values of each column, which are those of the first row unless given; messages call rows `source`."""
+    if is_frame(rows):
+        columns = check_columns(source, tuple(rows.columns), columns)
+        table = {name: rows[name].to_list() for name in columns}
+    else:
+        rows = [rows] if isinstance(rows, Mapping) else rows
+        if not isinstance(rows, list | tuple) or not all(isinstance(row, dict | Mapping) for row in rows):
+            raise InvalidArgument(
+                f"{source} of type {type(rows).__name__} cannot be read: "
+                "give a DataFrame of pandas or polars, a list of dicts, or a dict for one row"
+            )
+        for i, row in enumerate(rows):
+            columns = check_columns(f"row {i} of {source}", tuple(row), columns)
+        table = {name: [row[name] for row in rows] for name in columns or ()}
+    if not (columns and table[columns[0]]):
+        raise InvalidShape(f"{source} has no rows: give at least one")
+    return table
+
+
+def check_columns(source: str, found: tuple[str, ...], columns: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the columns, which are those found unless given; raise if these differ by more than their order."""
+    if columns is None:
+        check_own_columns(source, found)
+        return found
+    if found != columns and (len(found) != len(columns) or set(found) != set(columns)):
+        check_names(f"column of {source}", found, columns)
+        missing = [name for name in columns if name not in found]
+        if missing:
+            raise InvalidFeatures(f"{source} has no column {missing[0]!r}: a row needs {', '.join(columns)}")
+        check_own_columns(source, found)
+    return columns
+
+
+def check_own_columns(source: str, columns: Sequence[str]) -> None:
+    """Raise unless there are columns, each with a name of its own."""
+    if not columns:
+        raise InvalidShape(f"{source} has no columns: give at least one")
+    if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
+        raise InvalidArgument(f"{source} has the columns {list(columns)}: give each a name of its own, which is text")
+
+
+# Files with labels
 
 
 class Encoded(NamedTuple):
@@ -40,7 +151,7 @@ class Encoded(NamedTuple):
 
 
 def read(path: Path) -> Any:
-    """The table in a CSV file with a header, or in a Parquet file, as pyarrow has it."""
+    """Return the table in a CSV file with a header, or in a Parquet file, as pyarrow has it."""
     if not path.name.lower().endswith(ENDINGS):
         raise InvalidArgument(f"{path} is no table: give a file that ends in {', '.join(ENDINGS)}")
     if not path.is_file():
@@ -56,7 +167,7 @@ def read(path: Path) -> Any:
 
 
 def read_csv(content: bytes, columns: Sequence[str] | None = None) -> Any:
-    """The table in a CSV file; `columns` are its names where it has no header."""
+    """Return the table in a CSV file; `columns` are its names where it has no header."""
     csv = optional("pyarrow.csv", PURPOSE)
     return csv.read_csv(
         io.BytesIO(content),
@@ -66,7 +177,7 @@ def read_csv(content: bytes, columns: Sequence[str] | None = None) -> Any:
 
 
 def encode(table: Any, label: str | None, source: object) -> Encoded:
-    """The table as numbers; `source` is what messages call it."""
+    """Return the table as numbers; `source` is what messages call it."""
     names = table.column_names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -85,7 +196,7 @@ def encode(table: Any, label: str | None, source: object) -> Encoded:
 
 
 def label_column(names: Sequence[str], label: str | None, source: object) -> str:
-    """The name of the column with the labels."""
+    """Return the name of the column with the labels."""
     if label is not None:
         if label not in names:
             raise UnknownName(f"label column of {source}", label, names)
@@ -100,7 +211,7 @@ def label_column(names: Sequence[str], label: str | None, source: object) -> str
 
 
 def encode_labels(name: str, values: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Labels as indices into their sorted names, and these; `name` is what messages call them."""
+    """Return labels as indices into their sorted names, and these; `name` is what messages call them."""
     if values.dtype.kind == "O":
         known = [value for value in values.tolist() if not (value is None or value is np.nan)]
         check_none_missing(name, len(values) - len(known), len(values))
@@ -128,53 +239,37 @@ def check_none_missing(name: str, missing: int, rows: int) -> None:
 
 
 def encode_column(name: str, column: Any, source: object) -> tuple[np.ndarray, tuple[str, ...]]:
-    """One column of a table as one or more of features, and their names."""
+    """Return one column of a table as one or more of features, and their names."""
     kinds, values = optional("pyarrow", PURPOSE).types, plain(column)
+    numbers, names, others = None, [name], {}
     if kinds.is_dictionary(column.type) or kinds.is_string(values.type) or kinds.is_boolean(values.type):
-        return one_hot(name, values, source)
-    if not any(test(values.type) for test in (kinds.is_integer, kinds.is_floating, kinds.is_null)):
+        names, others = [], {name: values.to_pylist()}
+    elif any(test(values.type) for test in (kinds.is_integer, kinds.is_floating, kinds.is_null)):
+        numbers = values.cast("float64", safe=False).to_numpy()[:, None]
+        check_all_finite(name, numbers, source)
+    else:
         raise InvalidFeatures(
             f"column {name!r} of {source} has the type {column.type}: turn it into numbers or text, or leave it out"
         )
-    return standardized(name, values.cast("float64", safe=False).to_numpy(), source), (name,)
+    features = Features(*fit_features(source, numbers, others), names, list(others))
+    return features.encode(numbers, others, len(column))[:, 1:].astype(np.float32), tuple(features.names[1:])
 
 
-def plain(column: Any) -> Any:
-    """The same values without dictionaries, and with one kind of text and of fractions."""
-    arrow = optional("pyarrow", PURPOSE)
-    if arrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if str(column.type) in ("large_string", "string_view"):
-        return column.cast("string")
-    return column.cast("float64") if arrow.types.is_decimal(column.type) else column
-
-
-def one_hot(name: str, column: Any, source: object) -> tuple[np.ndarray, tuple[str, ...]]:
-    """A column of zeros and ones for each value, in sorted order with missing ones last."""
-    coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    values = coded.dictionary.to_pylist()
-    if len(values) > MOST_VALUES:
-        raise InvalidFeatures(
-            f"column {name!r} of {source} has {len(values)} different values, more than {MOST_VALUES}: leave it out if "
-            "it is an identifier, or make it numbers"
-        )
-    order = sorted(range(len(values)), key=lambda code: (values[code] is None, values[code]))
-    place = np.argsort(order)  # of each code
-    features = np.zeros((len(column), len(values)), np.float32)
-    features[np.arange(len(column)), place[coded.indices.to_numpy()]] = 1
-    return features, tuple(f"{name}={MISSING if values[code] is None else values[code]}" for code in order)
-
-
-def standardized(name: str, values: np.ndarray, source: object) -> np.ndarray:
-    """Numbers with mean 0 and variance 1, as a matrix of one column."""
+def check_all_finite(name: str, values: np.ndarray, source: object) -> None:
+    """Raise if numbers are missing or infinite."""
     wrong = int(np.sum(~np.isfinite(values)))
     if wrong:
         raise InvalidFeatures(
             f"column {name!r} of {source} has no finite number in {wrong} of {len(values)} rows: "
             "drop these rows, fill them, or leave the column out"
         )
-    if np.all(values == values[0]):
-        return np.zeros((len(values), 1), np.float32)
-    values = values / np.max(np.abs(values))  # squares of very large or small numbers would not be finite or be 0
-    values = values - np.mean(values)
-    return (values / np.std(values)).astype(np.float32)[:, None]
+
+
+def plain(column: Any) -> Any:
+    """Return the same values without dictionaries, and with one kind of text and of fractions."""
+    arrow = optional("pyarrow", PURPOSE)
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if str(column.type) in ("large_string", "string_view"):
+        return column.cast("string")
+    return column.cast("float64") if arrow.types.is_decimal(column.type) else column

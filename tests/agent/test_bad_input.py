@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from explorax import Agent, Encoder, errors, make, sets
+from explorax import Agent, Encoder, arm_sets, errors, make
 from explorax.policies.base import Policy
+from tests.helpers import assert_same
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (4, 2))
 SAMPLE = [{"user": user, "topic": topic, "age": age} for user, topic, age in zip("abab", "xxyy", range(4), strict=True)]
@@ -15,7 +16,7 @@ TOPICS = {topic: {"topic": topic} for topic in "xy"}
 MAKING = [  # settings of an agent, and what they are told
     ({"policy": "glm_tsl", "arms": MATRIX}, "policy must be a Policy, got 'glm_tsl'. Build one with"),
     ({"policy": None}, "policy must be a Policy, got None. Build one with explorax.make"),
-    ({}, "give arms, or features=d"),
+    ({}, "give arms, or n_features=d"),
     (
         {"arms": MATRIX, "seed": 2**70},
         "seed must be a whole number from 0 to 9223372036854775807, got 1180591620717411303424",
@@ -27,7 +28,10 @@ MAKING = [  # settings of an agent, and what they are told
         "explore_floor must be a number from 0 up to, but not including, 1, got 1",
     ),
     ({"arms": MATRIX, "explore_floor": "0.1"}, "explore_floor must be a number .* got '0.1'"),
-    ({"arms": sets.ball([0.0], 1.0), "explore_floor": 0.1}, "explore_floor must be 0 for an infinite set of arms, got"),
+    (
+        {"arms": arm_sets.ball([0.0], 1.0), "explore_floor": 0.1},
+        "explore_floor must be 0 for an infinite set of arms, got",
+    ),
     ({"arms": {"": [1.0, 2.0]}}, "arm name '' must be text or a whole number, and not empty"),
     ({"arms": {"x": {"topic": None}}, "encoder": ENCODER}, "'topic' of arm 'x' must be text, got None"),
     ({"arms": MATRIX, "seed": -1}, "seed=-1 must be a whole number of at least 0"),
@@ -37,8 +41,8 @@ MAKING = [  # settings of an agent, and what they are told
     ({"arms": MATRIX, "draws": 10, "stderr": 0.1}, "draws=10 and stderr=0.1 say the same: give one"),
     ({"arms": MATRIX, "max_pending": 0}, "max_pending=0 must be a whole number of at least 1"),
     ({"arms": MATRIX, "dtype": "float16"}, "unknown dtype 'float16': did you mean 'float"),
-    ({"arms": MATRIX, "features": 3}, "arms have 2 features where the agent was made for 3"),
-    ({"features": 0}, "features=0 must be a whole number of at least 1"),
+    ({"arms": MATRIX, "n_features": 3}, "arms have 2 features where the agent was made for 3"),
+    ({"n_features": 0}, "n_features=0 must be a whole number of at least 1"),
     ({"arms": []}, r"arms have shape \(0,\): give a matrix"),
     ({"arms": {}}, r"arms have shape \(0,\): give a matrix"),
     ({"arms": [1.0, 2.0]}, r"arms have shape \(2,\): give a matrix with one row"),
@@ -50,20 +54,20 @@ MAKING = [  # settings of an agent, and what they are told
     ({"arms": {True: [1.0, 2.0]}}, "arm name True must be text or a whole number"),
     ({"arms": pd.DataFrame(MATRIX, index=list("aabc"))}, "arm name 'a' is given twice"),
     ({"arms": TOPICS}, "arms are given as dicts: make the agent with an encoder"),
-    ({"arms": MATRIX, "encoder": "one-hot"}, "encoder='one-hot' is none: Encoder.fit"),
-    ({"encoder": ENCODER, "features": 2}, "features=2 where the encoder makes 6: leave it out"),
+    ({"arms": MATRIX, "encoder": "one-hot"}, "encoder must be an Encoder, got 'one-hot'. Make one with Encoder.fit"),
+    ({"encoder": ENCODER, "n_features": 2}, "n_features=2 where the encoder makes 6: leave it out"),
     ({"arms": {"x": {"topik": "x"}}, "encoder": ENCODER}, "unknown column 'topik': did you mean 'topic'"),
     ({"arms": {"x": {"topic": "x"}, "y": {"age": 1}}, "encoder": ENCODER}, "arms have different attributes"),
     (
-        {"policy": make("ucb_glm"), "arms": sets.ball([0.0], 1.0)},
+        {"policy": make("ucb_glm"), "arms": arm_sets.ball([0.0], 1.0)},
         "ucb_glm does not maximize a linear function.*glm_tsl",
     ),
-    ({"policy": Policy(*make("lin_ts")[:3]), "arms": sets.ball([0.0], 1.0)}, "this policy does not maximize"),
+    ({"policy": Policy(*make("lin_ts")[:3]), "arms": arm_sets.ball([0.0], 1.0)}, "this policy does not maximize"),
     (
         {"policy": make("lin_ts")._replace(act=lambda key, state, arms, t: None), "arms": MATRIX},
         "act takes no `offered`",
     ),
-    ({"policy": make("deep_fpl"), "features": 2}, "noise in training.*redraws=True, or the agent with draws=0"),
+    ({"policy": make("deep_fpl"), "n_features": 2}, "noise in training.*redraws=True, or the agent with draws=0"),
 ]
 
 
@@ -81,16 +85,16 @@ def agents():
     fixed.choose_many(4)
     fixed.learn(0, 1.0)
     fixed.retire_arm("d")
-    full = Agent(make("glm_tsl", capacity=2), features=2, draws=0)
+    full = Agent(make("glm_tsl", capacity=2), n_features=2, draws=0)
     full.choose_many([MATRIX] * 4)
     full.learn(0, 1.0)
     return {
         "fixed": fixed,
         "full": full,
-        "counts": Agent(make("lin_ts"), features=2, dtype="float32", draws=0),
+        "counts": Agent(make("lin_ts"), n_features=2, dtype="float32", draws=0),
         "context": Agent(make("lin_ts"), arms=TOPICS, encoder=ENCODER, draws=0),
         "encoded": Agent(make("lin_ts"), encoder=ENCODER, draws=0),
-        "set": Agent(make("lin_ts"), arms=sets.ball([0.0, 0.0], 1.0)),
+        "set": Agent(make("lin_ts"), arms=arm_sets.ball([0.0, 0.0], 1.0)),
     }
 
 
@@ -103,7 +107,7 @@ CALLS = [  # kind of agent, method, arguments, error and its message
         "choose",
         {"among": ["d"]},
         errors.InvalidArgument,
-        "arm 'd' of among is retired: leave it out, or return",
+        "arm 'd' of among is retired: leave it out, or restore",
     ),
     ("fixed", "choose", {"among": []}, errors.InvalidArgument, "no arm is on offer"),
     ("fixed", "choose_many", (0,), errors.InvalidArgument, "given=0 must be a whole number of at least 1"),
@@ -165,7 +169,7 @@ CALLS = [  # kind of agent, method, arguments, error and its message
     ("fixed", "add_arm", ("e", {"x": 1.0}), errors.InvalidFeatures, "arms are given as dicts"),
     ("fixed", "retire_arm", ("d",), errors.InvalidArgument, "arm 'd' is retired already"),
     ("fixed", "retire_arm", ("e",), errors.UnknownName, "unknown arm 'e'"),
-    ("fixed", "return_arm", ("a",), errors.InvalidArgument, "arm 'a' is on offer already"),
+    ("fixed", "restore_arm", ("a",), errors.InvalidArgument, "arm 'a' is on offer already"),
     ("counts", "choose", (), errors.InvalidArgument, r"this agent has no arms of its own: choose\(table\)"),
     ("counts", "choose", (MATRIX[0],), errors.InvalidShape, r"arms have shape \(2,\): give a matrix"),
     ("counts", "choose", (MATRIX[:, :1],), errors.InvalidShape, "arms have 1 features where the agent was made for 2"),
@@ -177,7 +181,7 @@ CALLS = [  # kind of agent, method, arguments, error and its message
     ("counts", "choose_many", ([MATRIX, [[1.0]]],), errors.InvalidShape, "arms have 1 features where"),
     ("counts", "add_arm", ("a", [1.0, 2.0]), errors.InvalidArgument, "this agent has no arms of its own to change"),
     ("context", "choose", (), errors.InvalidArgument, "context=None must be a dict"),
-    ("context", "choose", ({"user": "a"},), errors.InvalidArgument, "age"),
+    ("context", "choose", ({"user": "a"},), errors.InvalidFeatures, "row 0 of rows has no column 'age'"),
     (
         "context",
         "choose",
@@ -185,8 +189,8 @@ CALLS = [  # kind of agent, method, arguments, error and its message
         errors.InvalidArgument,
         "context has 'topic', which",
     ),
-    ("context", "choose", ({"user": "a", "agee": 1},), errors.InvalidArgument, "age"),
-    ("context", "choose", ({"user": "a", "age": "old"},), errors.InvalidFeatures, "age"),
+    ("context", "choose", ({"user": "a", "agee": 1},), errors.UnknownName, "'agee': did you mean 'age'"),
+    ("context", "choose", ({"user": "a", "age": "old"},), errors.InvalidFeatures, "'age' is 'old': give a number"),
     (
         "context",
         "add_arm",
@@ -208,7 +212,7 @@ CALLS = [  # kind of agent, method, arguments, error and its message
         errors.InvalidShape,
         "got 2",
     ),
-    ("encoded", "choose", ([{"user": "a", "topic": "x"}],), errors.InvalidArgument, "age"),
+    ("encoded", "choose", ([{"user": "a", "topic": "x"}],), errors.InvalidFeatures, "has no column 'age'"),
     ("set", "choose", (MATRIX,), errors.InvalidArgument, "this agent has a set of arms of its own"),
     ("set", "choose_many", ([1],), errors.InvalidArgument, r"given=\[1\] must be a whole number of at least 1"),
     ("set", "choose", {"among": ["a"]}, errors.InvalidArgument, "among is for arms with names"),
@@ -220,11 +224,11 @@ CALLS = [  # kind of agent, method, arguments, error and its message
 @pytest.mark.parametrize(("kind", "method", "arguments", "error", "words"), CALLS)
 def test_calling(agents, kind, method, arguments, error, words):
     agent = agents[kind]
-    now, before = agent._now, (agent.decisions, agent.pending, agent.arms)
+    state, before = agent.state, (agent.decisions, agent.pending, agent.arms)
     positional, named = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
     with pytest.raises(error, match=words):
         getattr(agent, method)(*positional, **named)
-    assert agent._now is now
+    assert_same(agent.state, state)
     assert (agent.decisions, agent.pending, agent.arms) == before
 
 
@@ -241,8 +245,7 @@ def test_attributes_of_numbers_are_numbers():
     for age in (None, "old", float("nan"), float("inf"), 10**400, True, [1]):
         with pytest.raises(errors.InvalidFeatures, match="'age' of arm 'new' must be a number, got"):
             Agent(make("lin_ts"), arms={"new": {"age": age}}, encoder=ages, draws=0)
-    agent = Agent(make("lin_ts"), arms={"new": {"age": np.int64(3)}}, encoder=ages, draws=0)
-    assert type(agent._now.arms.attributes[0]["age"]) is float
+    assert type(ages.checked("arm 'new'", {"age": np.int64(3)})["age"]) is float
 
 
 def test_a_message_stays_short_whatever_the_list():
@@ -259,5 +262,9 @@ def test_a_message_stays_short_whatever_the_list():
     assert len(str(caught.value)) < 1500
 
 
-def test_nothing_to_learn_is_fine(agents):
-    agents["fixed"].learn([], [])
+def test_nothing_to_learn_changes_nothing(agents):
+    agent = agents["fixed"]
+    state, pending = agent.state, agent.pending
+    agent.learn([], [])
+    assert_same(agent.state, state)
+    assert agent.pending == pending != []

@@ -113,7 +113,7 @@ class Interleaving(RuleBasedStateMachine):
     @rule(data=st.data())
     def bring_back(self, data):
         name = data.draw(st.sampled_from(sorted(self.retired)))
-        self.both(lambda agent: agent.return_arm(name))
+        self.both(lambda agent: agent.restore_arm(name))
         self.retired.remove(name)
         self.offered.add(name)
 

@@ -21,6 +21,7 @@ from explorax.policies._template import boltzmann
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_state import GLMState
 from explorax.registry import plays, setting_names
+from tests.helpers import assert_same
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, CAPACITY = 8, 3, 64
@@ -135,11 +136,6 @@ def together(name, family, kind, dtype):
         return jax.lax.scan(step, start(policy, kind, dtype), (jnp.arange(ROUNDS), arms, rewards, masks))
 
     return jax.jit(jax.vmap(play))(rewards, jnp.asarray(masks))
-
-
-def assert_same(first, second):
-    assert jax.tree.structure(first) == jax.tree.structure(second)
-    jax.tree.map(np.testing.assert_array_equal, first, second)
 
 
 @first_family

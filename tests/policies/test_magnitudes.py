@@ -8,6 +8,7 @@ import pytest
 import explorax
 from explorax import Agent, Encoder, errors
 from explorax.checks import all_finite, check_magnitude, largest_size
+from tests.helpers import assert_same
 
 D = 2
 HUGE = {"float64": 1e160, "float32": 1e20}
@@ -55,7 +56,7 @@ def test_rewards_that_cannot_be_squared_are_refused(family, reward):
 def agents():
     encoder = Encoder.fit([{"age": float(age), "kind": kind} for age in range(4) for kind in "ab"])
     settings = {"memory": "refitted", "explore": "none", "capacity": 8}
-    changing = Agent(explorax.make("glm_tsl", **settings), features=D, draws=0)
+    changing = Agent(explorax.make("glm_tsl", **settings), n_features=D, draws=0)
     kinds = {kind: {"kind": kind} for kind in "ab"}
     in_context = Agent(explorax.make("glm_tsl", **settings), arms=kinds, encoder=encoder, draws=0)
     return [(changing, GOOD, with_huge("float64")), (in_context, {"age": 1.0}, {"age": 1e160})]
@@ -63,11 +64,11 @@ def agents():
 
 def test_an_agent_refuses_them_and_goes_on():
     for agent, good, bad in agents():
-        state = agent._now
+        before = agent.state
         for call in (agent.choose, lambda given, ask=agent: ask.choose_many([given])):
             with pytest.raises(errors.InvalidFeatures, match=r"must be at most .* got"):
                 call(bad)
-        assert agent._now is state
+        assert_same(agent.state, before)
         decision = agent.choose(good)
         agent.learn(decision.id, 1.0)
         assert np.all(np.isfinite(agent.state.theta_hat))
@@ -89,14 +90,14 @@ def poisoned(policy):
 
 def test_an_update_that_would_not_be_finite_changes_nothing():
     policy = explorax.make("glm_tsl", memory="constant", explore="none")
-    agent = Agent(poisoned(policy), features=D, draws=0)
+    agent = Agent(poisoned(policy), n_features=D, draws=0)
     ids = [agent.choose(GOOD).id for _ in range(20)]
-    before = agent._now
+    before = agent.state
     for given in (ids[0], ids):  # alone, and in a batch
         rewards = 0.0 if given == ids[0] else [1.0] * 10 + [0.0] + [1.0] * 9
         with pytest.raises(errors.NotFinite, match="the state stays as it was and the decisions still wait"):
             agent.learn(given, rewards)
-        assert agent._now is before
+        assert_same(agent.state, before)
         assert agent.pending == ids
     agent.learn(ids, np.ones(20))
     assert all_finite(agent.state)
@@ -107,7 +108,7 @@ def test_an_update_that_would_not_be_finite_changes_nothing():
 def test_a_network_that_would_not_be_finite_changes_nothing(name):
     """In float32 the squares of these gradients overflow, in arrays of any size."""
     policy = explorax.make(name, family="gaussian", hidden=(200,))
-    agent = Agent(policy, features=D, draws=0, dtype="float32")
+    agent = Agent(policy, n_features=D, draws=0, dtype="float32")
     before = jax.tree.map(np.array, agent.state)
     decision = agent.choose(1e12 * GOOD)
     with pytest.raises(errors.NotFinite, match="the state stays as it was and the decisions still wait"):

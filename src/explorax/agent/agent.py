@@ -1,86 +1,84 @@
 """An agent: a policy with state, for deciding now and being paid later.
 
-    agent = Agent(make("glm_tsl"), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
-    decision = agent.choose()                 # Decision(id=0, arm="blue", propensity=0.61, …)
-    agent.learn(decision.id, 1.0)             # whenever the reward comes, in any order
-    agent.save("agent.npz")                   # and later: Agent.load("agent.npz")
-
-Four kinds of arms, by how the agent is made:
-
-    arms=table                    fixed features.  choose()
-    features=d (or encoder=)      arms that differ every time.  choose(table)
-    arms={name: attributes},      named arms in a context: the columns that the attributes lack come with the context.
-      encoder=                    choose({"device": "mobile", …})
-    arms=sets.ball(…)             an infinite set; a point of it is chosen (`sets`).  choose()
-
-`arms.py` says what a table may be.  Of arms with equal features only the first is ever chosen: ties go to it.
-
 Decision t is a function of the seed, of t and of the state: `choose` and `learn` again in the same order make the same
 decisions, which are those of `simulate` with one instance and the same seed.
 
 **Ids.**  A new agent's decisions have the ids 0, 1, 2, …  One that is loaded goes on with the same decisions under ids
-of a new range, drawn at random (`ids.py`): whatever the saved one decided after it was saved, no id is given out twice.
-A reward for a decision that the snapshot does not know is refused.
+of a new range, drawn at random (`log.py`): whatever the saved one decided after it was saved, no id is given out twice.
 
 **Threads.**  Any number of threads may call any method.  Choosing reads a state that is never changed, only replaced,
 so choosers do not wait for the learner nor for each other; learning, saving and changing arms go one at a time.  A
 snapshot has every decision that was returned before `save` was called.
 
-**Precision.**  float64 unless `dtype="float32"`, whatever JAX's own default.
+**Interrupts.**  The state and the ids of the rewards that it has learned last are replaced in one step: an interrupt in
+`learn` leaves all of them learned or none, and no decision is rewarded twice.
 """
 
-import inspect
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agent import deciding, learning, propensity, saving, snapshot
-from explorax.agent.arms import Arms
-from explorax.agent.decisions import Decision, Decisions, Propensities
+from explorax.agent import archive, compiled, propensity, snapshot
+from explorax.agent.arm_tables import Among, AmongEach, Arms
+from explorax.agent.decisions import Decider, Decision, Decisions, Now, Propensities, checked_policy
 from explorax.agent.encoding import Encoder
-from explorax.agent.menus import Among, AmongEach, Changing, Fixed, kind_of_arms
-from explorax.agent.packing import Packed, Packing, packing_of
-from explorax.agent.pending import Pending, as_ids
-from explorax.agent.points import Points
-from explorax.agent.sets import ArmSet
+from explorax.agent.log import Pending, as_ids
+from explorax.agent.offers import read_source
 from explorax.checks import check_whole
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import UnknownName
 from explorax.policies.base import Policy, State
-from explorax.simulate import FLOOR, INIT, POLICY, REPEAT, instance_keys
-
-MOST_SEED = 2**63 - 1
-
-
-class Now(NamedTuple):
-    """What a decision depends on; replaced as a whole, so that no chooser sees half of a change."""
-
-    packing: Packing
-    packed: Packed  # the state
-    arms: Arms  # the agent's own
-
-    @classmethod
-    def of(cls, state: State, arms: Arms) -> "Now":
-        """A state and the agent's own arms."""
-        packing = packing_of(state)
-        return cls(packing, packing.pack(state), arms)
 
 
 class Agent:
-    """See the module's docstring."""
+    """A policy with state: it decides now and is paid later.
+
+        agent = Agent(make("glm_tsl"), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+        decision = agent.choose()                 # Decision(id=0, arm="blue", propensity=0.61, …)
+        agent.learn(decision.id, 1.0)             # whenever the reward comes, in any order
+        agent.save("agent.npz")                   # and later: Agent.load("agent.npz")
+
+    There are four kinds of arms, by how the agent is made:
+
+        arms=table                          fixed features: choose()
+        n_features=d (or encoder=)          arms that differ every time: choose(table)
+        arms={name: attributes}, encoder=   named arms in a context, which brings the columns that the attributes lack:
+                                            choose({"device": "mobile", …})
+        arms=arm_sets.ball(…)               an infinite set, of which a point is chosen: choose()
+
+    A table of arms is a matrix, a mapping of names to rows, a pandas or polars DataFrame (the index of the former holds
+    the names), or with an encoder also a list of dicts.  A name is text or a whole number.  Of arms with equal features
+    only the first is ever chosen: ties go to it.
+
+    Args:
+        policy: What decides and learns, such as `explorax.make("glm_tsl")`.
+        arms: The agent's own arms: a table, attributes by name, or an infinite set.
+        n_features: The number of features of arms that differ every time.
+        encoder: What makes features of tables and contexts.
+        seed: What random numbers depend on, a whole number.
+        draws: Repetitions of a decision that its propensity is estimated by, 100 unless given; 0 for no propensities.
+        stderr: The largest standard error that a propensity may have, in place of `draws`.
+        explore_floor: The probability of an arm drawn uniformly from those on offer in place of the policy's, so that
+            each has a propensity of at least explore_floor / K, and off-policy estimates have no bias.
+        max_pending: Decisions that may wait for their rewards; beyond that the oldest are dropped.
+        dtype: "float64" or "float32", whatever JAX's own default.
+
+    Raises:
+        InvalidArgument: If an argument cannot be used, or two of them contradict each other.
+    """
+
+    _now: Now
 
     def __init__(
         self,
         policy: Policy | None = None,
         *,
         arms: Any = None,
-        features: int | None = None,
+        n_features: int | None = None,
         encoder: Encoder | None = None,
         seed: int = 0,
         draws: int | None = None,
@@ -89,54 +87,34 @@ class Agent:
         max_pending: int = 100_000,
         dtype: str = "float64",
     ) -> None:
-        """An agent that has seen nothing.
-
-        draws           repetitions of a decision that its propensity is estimated by, 100 unless given; 0 for none
-        stderr          the largest standard error that a propensity may have, in place of `draws`
-        explore_floor   the probability of an arm drawn uniformly from those on offer in place of the policy's, so that
-                        each has a propensity of at least explore_floor / K, and off-policy estimates have no bias
-        max_pending     decisions that may wait for their rewards; beyond that the oldest are dropped
-        """
-        if not isinstance(policy, Policy):
-            raise InvalidArgument(f"policy must be a Policy, got {policy!r}. Build one with explorax.make('glm_tsl').")
-        if len(inspect.signature(policy.act).parameters) < 5:
-            raise InvalidArgument(
-                "policy.act takes no `offered`: give it that fifth argument, the arms that may be pulled"
-            )
-        check_whole("seed", seed, 0, MOST_SEED)
-        check_whole("max_pending", max_pending, 1)
+        policy = checked_policy(policy)
         if dtype not in ("float32", "float64"):
             raise UnknownName("dtype", dtype, ("float32", "float64"))
-        self.policy, self.seed, self.dtype = policy, seed, dtype
-        self._known = propensity.Knowledge.of(policy, draws, stderr, explore_floor)
-        self._rule = deciding.Rule.of(policy, self._known.repetitions, self._known.floor)
-        self._lock, self._learning = threading.Lock(), threading.Lock()
-        with self._precision():
-            self.points = Points.of(arms, policy, self._rule, dtype) if isinstance(arms, ArmSet) else None
-            given = None if self.points else arms
-            self.kind, own = kind_of_arms(given, self.points.features if self.points else features, encoder, dtype)
-            keys = [jax.random.key_data(instance_keys(seed, range(1), use)[0]) for use in (POLICY, REPEAT, FLOOR)]
-            self._keys = jnp.stack(keys)
-            state = self._nothing_seen(policy, own)
-            self._now, self._room = Now.of(state, own), learning.room(state)
-        self._pending = Pending(self.kind.features, dtype, max_pending)
+        draws = propensity.checked_draws(draws, stderr)
+        with jax.enable_x64(dtype == "float64"):
+            source, own = read_source(arms, n_features, encoder, dtype)
+            decider = Decider(policy, source, seed, draws, explore_floor)
+            self._begin(decider, decider.nothing_seen(policy, own), own, max_pending)
 
     def __repr__(self) -> str:
         policy = self.policy.recipe.name if self.policy.recipe else "a policy"
         names = self.arms
         arms = f", {sum(names.values())} of {len(names)} arms on offer" if names else ""
-        kind = self.kind.name if self.points is None else self.points.set.kind
         return (
-            f"<Agent: {policy}, {kind} arms with {self.kind.features} features{arms}, seed {self.seed}, "
-            f"{self.decisions} decisions, {len(self._pending)} pending, {self.dropped} dropped>"
+            f"<Agent: {policy}, {self._decider.source.describe()} arms with {self.n_features} features{arms}, "
+            f"seed {self.seed}, {self.decisions} decisions, {len(self.pending)} pending, {self.dropped} dropped>"
         )
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features of an arm."""
+        return self._decider.source.n_features
 
     @property
     def state(self) -> State:
         """The state of the policy; `agent.state.theta_mle` is the estimate of a GLM policy."""
-        now = self._now
-        with self._precision():
-            return now.packing.unpack(now.packed)
+        with self._decider.precision():
+            return self._now.packed.state()
 
     @property
     def decisions(self) -> int:
@@ -145,18 +123,13 @@ class Agent:
 
     @property
     def pending(self) -> list[int]:
-        """The decisions that wait for their rewards, by id."""
-        with self._lock:
-            return list(self._pending.slots)
+        """The decisions that wait for their rewards, by id, the oldest first."""
+        return self._waiting().waiting()
 
     @property
     def dropped(self) -> int:
         """How many decisions were dropped because more than `max_pending` waited."""
         return self._pending.dropped
-
-    def is_pending(self, decision_id: int) -> bool:
-        """Whether a decision waits for its reward."""
-        return decision_id in self._pending.slots
 
     @property
     def arms(self) -> dict[Hashable, bool]:
@@ -164,89 +137,112 @@ class Agent:
         own = self._now.arms
         return {name: on for name, on in zip(own.names, own.active.tolist(), strict=False) if name is not None}
 
+    def is_pending(self, decision_id: int) -> bool:
+        """Tell whether a decision waits for its reward.
+
+        Args:
+            decision_id: The id of a decision.
+
+        Returns:
+            False if it has had its reward, was dropped, or is not known.
+        """
+        return decision_id in self._waiting()
+
     # Deciding
 
     def choose(self, given: Any = None, *, among: Among = None) -> Decision:
-        """Choose an arm: of those given, or of the agent's own; `among` names those that are eligible this time."""
-        if self.points is not None:
-            if given is not None:
-                raise InvalidArgument("this agent has a set of arms of its own: choose() without arms")
-            return self._choose_points(1, among)[0]
-        now = self._now
-        menu = self.kind.one(now.arms, given, among)
-        t = self._take(1)
-        with self._precision():
-            whole, exact = deciding.decide(self._rule, now.packing, self._keys, now.packed, menu, t)
-            arm, forced, converged, count = whole
-            chance, stderr = self._known.stated_one(count, exact, menu.choices)
-        features = menu.rows[arm].copy()  # what was given may change hands
-        with self._lock:
-            decision_id = self._pending.made_one(t, arm, features)
-        return Decision(decision_id, menu.names[arm], chance, stderr, arm, features, bool(forced), bool(converged))
+        """Choose an arm, of those given or of the agent's own.
+
+        Args:
+            given: The table of arms on offer, where arms differ every time; the context, a dict or a row of a table,
+                for arms in a context; nothing, for fixed arms and infinite sets.
+            among: Names of the agent's own arms that are eligible this time; all on offer, unless given.
+
+        Returns:
+            The decision: what to pull, with what probability, and the id to `learn` its reward by.
+
+        Raises:
+            InvalidArgument: If `given` or `among` is not what this agent's arms need, or no arm is on offer.
+            InvalidFeatures, InvalidShape: If features are missing or infinite, or another number of them is needed.
+            UnknownName: If there is no arm of a name in `among`.
+        """
+        now, decider = self._now, self._decider
+        offer = decider.source.offer(now.arms, given, among)
+        t = self._pending.take(1)
+        pick, chance, stderr = decider.decide(offer, now, t)
+        decision_id = self._pending.made_one(t, pick.row, pick.features)
+        return Decision(decision_id, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
 
     def choose_many(self, given: Any, *, among: AmongEach = None) -> Decisions:
-        """Several decisions with the same state: for each table of arms or context, or so many where arms are fixed.
+        """Choose several times with the same state, as as many calls of `choose` would, at a fraction of their cost.
 
-        They are the decisions that as many calls of `choose` would make, and cost much less.  `among` is a list of
-        names for all of them, or a list of such lists, one for each.
+        Args:
+            given: A list of tables of arms or an array (n, K, d), where arms differ every time; a list of contexts or a
+                DataFrame, for arms in a context; how many decisions, for fixed arms and infinite sets.
+            among: Names that are eligible in all of them, or a list of such lists, one for each.
+
+        Returns:
+            The decisions, as a sequence and column by column.
+
+        Raises:
+            InvalidArgument: As `choose` does, or if `among` has not one list for each decision.
         """
-        if self.points is not None:
-            return self._choose_points(given, among)
-        now = self._now
-        menus = self.kind.many(now.arms, given, among)
-        first = self._take(menus.number)
-        with self._precision():
-            whole, exact = deciding.decide_many(self._rule, now.packing, self._keys, now.packed, menus, first)
-        index, forced, converged, count = whole.T
-        chance, stderr = self._known.stated(count, exact, menus.choices)
-        names, features = menus.pick(index)
-        with self._lock:
-            ids = self._pending.made(first, index, features)
-        return Decisions(ids, names, chance, stderr, index, features, forced.astype(bool), converged.astype(bool))
+        now, decider = self._now, self._decider
+        offers = decider.source.offers(now.arms, given, among)
+        first = self._pending.take(offers.number)
+        picks, chances, stderrs = decider.decide_many(offers, now, first)
+        ids = self._pending.made(first, picks.row, picks.features)
+        return Decisions(ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
 
     def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
-        """P(arm) of every arm on offer, as the next decision would state it if it were made now; makes none."""
-        if self.points is not None:
-            raise InvalidArgument("an infinite set has no list of propensities: see Decision.propensity")
-        known, now = self._known, self._now
-        if known.estimated and not known.draws:
-            raise InvalidArgument("draws=0: this agent was told not to estimate propensities")
-        menu = self.kind.one(now.arms, given, among)
-        with self._precision():
-            program = deciding.frequencies(self._rule, now.packing, menu.arms.shape, menu.offered is None)
-            found = np.asarray(program(self._keys, now.packed, menu.arms, self.decisions, menu.offered), float)
-        places = list(range(len(menu.names))) if menu.offered is None else np.flatnonzero(menu.offered).tolist()
-        return Propensities([menu.names[i] for i in places], *known.stated(found[places], found[places], menu.choices))
+        """Tell P(arm) of every arm on offer, as the next decision would state it; makes none.
+
+        Args:
+            given: What `choose` would be given.
+            among: What `choose` would be given.
+
+        Returns:
+            The names of the arms on offer, their probabilities, and the standard errors of these.
+
+        Raises:
+            InvalidArgument: As `choose` does, or if the agent was made with `draws=0`, or has an infinite set of arms.
+        """
+        return self._decider.propensities(self._now, self.decisions, given, among)
 
     # Learning
 
     def learn(
         self, decision_id: int | Sequence[int] | np.ndarray, reward: float | Sequence[float] | np.ndarray
     ) -> None:
-        """Take in the reward of a decision, or those of several, in the order given.
+        """Take in the reward of a decision, or those of several; change nothing at all if one cannot be.
 
-        Raises, and changes nothing at all, if one of the decisions is unknown or has had its reward, or if one of the
-        rewards is impossible or finds no room.
+        Args:
+            decision_id: The id of a decision that waits for its reward, or a list of ids, learned in that order.
+            reward: Its reward, a number that the policy's family allows, or a list of them.
+
+        Raises:
+            AlreadyRewarded: If a decision has had its reward, or is named twice.
+            UnknownDecision: If a decision was never made here, is not known any more, or was dropped.
+            InvalidReward: If a reward is not a number, not finite, or impossible in the policy's family.
+            InvalidShape: If there is not one reward for each decision.
+            HistoryFull: If the policy's memory has no room for the rewards.
+            NotFinite: If the state would have NaN or infinity in it.
         """
         ids, single = as_ids(decision_id)
-        rewards = learning.checked_rewards(reward, ids, single)
+        rewards = compiled.as_rewards(reward, len(ids), single)
         with self._learning:
-            now = self._now
-            with self._lock:
-                pulled = self._pending.hold(ids)  # none of them is dropped meanwhile
+            now, pending = self._now, self._waiting()
+            pulled = pending.hold(ids)  # none of them is dropped meanwhile
             try:
-                with self._precision():
-                    learning.check_possible(self.policy, rewards, self.dtype)
-                    if len(ids) > self._room:
-                        learning.check_room_for(self.policy, self.state, len(ids))
-                    packed = learning.learn(self.policy.update, now.packing, now.packed, pulled, rewards)
-            except BaseException:
-                with self._lock:
-                    self._pending.release()
-                raise
-            with self._lock:
-                self._now, self._room = now._replace(packed=packed), self._room - len(ids)
-                self._pending.remove(ids)
+                with self._decider.precision():
+                    compiled.check_possible(self.policy, rewards, self.dtype)
+                    if len(ids) > now.room:
+                        compiled.check_room_for(self.policy, now.packed.state(), len(ids))
+                    packed = compiled.learn(self.policy.update, now.packed, *pulled, rewards)
+                self._now = Now(packed, now.arms, now.room - len(ids), ids)
+                pending.remove(ids)  # what an interrupt leaves undone here, `_waiting` does
+            finally:
+                pending.release()
 
     # Arms that come and go
 
@@ -254,6 +250,16 @@ class Agent:
         """Put a new arm on offer, or a retired one with other features.
 
         What is known about it is what the shared model says of its features.
+
+        Args:
+            name: Text or a whole number that no arm on offer has.
+            features: A row of features; a dict, where the agent has an encoder; the attributes of the arm, for arms in
+                a context.
+
+        Raises:
+            InvalidArgument: If there is such an arm on offer, or the agent has no arms of its own.
+            InvalidFeatures: If the features cannot be those of an arm.
+            InvalidShape: If there are more or fewer features than other arms have.
         """
         self._put(Arms.added, name, features)
 
@@ -268,28 +274,53 @@ class Agent:
             features: What `add_arm` takes.
 
         Raises:
-            UnknownName: If there is no such arm.
+            InvalidArgument: If there is no such arm, or the agent has no arms of its own.
             InvalidFeatures: If the features cannot be those of an arm.
         """
         self._put(Arms.updated, name, features)
 
     def retire_arm(self, name: Hashable) -> None:
-        """Take an arm off offer.  Its rewards still count, also those that are yet to come."""
+        """Take an arm off offer; its rewards still count, also those that are yet to come.
+
+        Args:
+            name: One of the agent's own arms.
+
+        Raises:
+            InvalidArgument: If there is no such arm, it is retired already, or the agent has no arms of its own.
+        """
         self._switch(name, False)
 
-    def return_arm(self, name: Hashable) -> None:
-        """Put a retired arm back on offer, with all that was learned about it."""
+    def restore_arm(self, name: Hashable) -> None:
+        """Put a retired arm back on offer, with all that was learned about it.
+
+        Args:
+            name: One of the agent's own arms.
+
+        Raises:
+            InvalidArgument: If there is no such arm, it is on offer already, or the agent has no arms of its own.
+        """
         self._switch(name, True)
 
     # State on disk
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a snapshot, atomically: a file that was there stays as it is until the new one is complete."""
-        with self._learning, self._lock:
-            now, ledger = self._now, self._pending.ledger()
-        with self._precision():
-            saved = saving.Saved.of(self, now.arms, now.packing.unpack(now.packed), ledger)
-        saving.save(saved, path)
+        """Write a snapshot, atomically: a file that was there stays as it is until the new one is complete.
+
+        Args:
+            path: The file to write, in a folder that exists.
+
+        Raises:
+            InvalidArgument: If there can be no such file, or a part of the agent cannot be saved.
+            NotFinite: If the state has NaN or infinity in it.
+            OSError: If the file cannot be written.
+        """
+        decider, known = self._decider, self._decider.known
+        with self._learning:
+            now, ledger = self._now, self._waiting().ledger()
+        with decider.precision():
+            described, arrays = snapshot.flatten(now.packed.state())
+        settings = (self.policy, self.seed, self.dtype, known.draws, known.floor, self._pending.limit)
+        snapshot.save(snapshot.Saved(*settings, decider.source, now.arms, ledger, described, arrays), path)
 
     @classmethod
     def load(
@@ -305,7 +336,7 @@ class Agent:
     ) -> "Agent":
         """Load the agent of a snapshot; it makes the decisions that the saved one would have made.
 
-        Its decisions get ids that the saved agent has not given out, not even after it was saved (`ids.py`).
+        Its decisions get ids that the saved agent has not given out, not even after it was saved.
 
         Args:
             path: The file that `save` wrote.
@@ -325,66 +356,45 @@ class Agent:
             InvalidSnapshot: The file is no snapshot, is damaged, contradicts itself, or does not go with the policy.
             HistoryFull: The policy given has less room than there are rewards.
         """
-        path = snapshot.checked_path(path)
+        path = archive.checked_path(path)
         if draws is not None or stderr is not None:
             draws = propensity.checked_draws(draws, stderr)
         if max_pending is not None:
             check_whole("max_pending", max_pending, 1)
-        with saving.understood(path):
-            saved = saving.load(path, policy)
-            agent = cls(saved.policy, **saved.arguments(draws, explore_floor, max_pending))
-            agent.kind = replace(agent.kind, encoder=saved.encoder)
-            with agent._precision():
-                own = Arms.none() if saved.arms is None else saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
-                state = saved.state(lambda policy: agent._nothing_seen(policy, own), path)
-                agent._now, agent._room = Now.of(state, own), learning.room(state)
+        with snapshot.understood(path):
+            saved = snapshot.load(path, policy)
+            agent = cls.__new__(cls)
+            draws, floor, limit = saved.settings(draws, explore_floor, max_pending)
+            with jax.enable_x64(saved.dtype == "float64"):
+                decider = Decider(saved.policy, saved.source, saved.seed, draws, floor)
+                own = saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
+                state = saved.state(lambda policy: decider.nothing_seen(policy, own), path)
+                agent._begin(decider, state, own, limit)
             agent._pending.resume(saved.ledger, same_ids)
         return agent
 
-    # Within
+    def _begin(self, decider: Decider, state: State, own: Arms, max_pending: int) -> None:
+        """Start from a state, with the agent's own arms."""
+        check_whole("max_pending", max_pending, 1)
+        self._decider, self._learning = decider, threading.Lock()
+        self.policy, self.seed, self.dtype = decider.policy, decider.seed, decider.source.dtype
+        self._now = Now(compiled.Packed.of(state), own, compiled.room(state))
+        self._pending = Pending(self.n_features, self.dtype, max_pending)
 
-    def _nothing_seen(self, policy: Policy, own: Arms) -> State:
-        """The state that a policy starts from with the agent's own arms."""
-        start = own.matrix if isinstance(self.kind, Fixed) else self.kind.features
-        return policy.init(start, instance_keys(self.seed, range(1), INIT)[0])
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        return jax.enable_x64(self.dtype == "float64")
-
-    def _take(self, count: int) -> int:
-        """The number of the next decision, of so many that are made now."""
-        with self._lock:
-            return self._pending.ids.take(count)
-
-    def _choose_points(self, count: Any, among: AmongEach) -> Decisions:
-        """Decisions in an infinite set."""
-        check_whole("given", count, 1)
-        if among is not None:
-            raise InvalidArgument("among is for arms with names: an infinite set has none")
-        assert self.points is not None
-        now, first = self._now, self._take(int(count))
-        times, index = np.arange(first, first + int(count)), np.zeros(int(count), np.int64)
-        with self._precision():
-            points, flags, counts = self.points.choose(self._keys, now.packing, now.packed, times)
-        chance, stderr = (None, None) if counts is None else self._known.stated(counts, np.ones(len(index)), 1)
-        with self._lock:
-            ids = self._pending.made(first, index, points)
-        return Decisions(ids, list(points), chance, stderr, index, points, *flags)
+    def _waiting(self) -> Pending:
+        """Return the decisions that wait, without those whose rewards were learned before an interrupt."""
+        self._pending.remove(self._now.learned)
+        return self._pending
 
     def _put(self, change: Callable[..., Arms], name: Hashable, features: Any) -> None:
         """Add or change one of the agent's own arms."""
-        with self._learning, self._precision():
-            now = self._now
-            arms, state = change(now.arms, name, *self.kind.read(now.arms, name, features)), self.state
-            if isinstance(self.kind, Fixed) and self.policy.extend is not None:
-                state = self.policy.extend(state, arms.matrix)
-            with self._lock:
-                self._now = Now.of(state, arms)
+        source = self._decider.source
+        with self._learning, self._decider.precision():
+            own = self._now.arms.changeable()
+            arms = change(own, name, *source.read(own, name, features))
+            packed = compiled.Packed.of(source.extend(self.policy, self._now.packed.state(), arms))
+            self._now = self._now._replace(packed=packed, arms=arms)
 
     def _switch(self, name: Hashable, on: bool) -> None:
-        if isinstance(self.kind, Changing):
-            raise InvalidArgument("this agent has no arms of its own to change: give those on offer to choose()")
         with self._learning:
-            arms = self._now.arms.switched(name, on)
-            with self._lock:
-                self._now = self._now._replace(arms=arms)
+            self._now = self._now._replace(arms=self._now.arms.changeable().switched(name, on))

@@ -11,8 +11,8 @@ one its difference from it.  The products of two one-hot columns are the joint o
 
 Rows are a DataFrame of pandas or polars, a list of dicts, or a dict, which is one row.
 
-scikit-learn fits the scaler and the one-hot encoder, and skops stores them without pickle.  They are applied by NumPy:
-a decision encodes a few rows, for which scikit-learn's `transform` takes many times as long as the numbers need.
+`tables.py` makes the features of single columns, as it does for data sets.  skops stores what scikit-learn fitted,
+without pickle.
 """
 
 import io
@@ -30,7 +30,7 @@ import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, check_names
 from explorax.extras import optional
-from explorax.tables import MOST_VALUES
+from explorax.tables import Features, check_own_columns, fit_features, is_frame, read_columns
 
 KINDS = {"text": "text", "bool": "True or False", "number": "a number"}  # of columns, and what they hold
 PLAIN: dict[str, Callable[[Any], Any]] = {"text": str.__str__, "bool": bool}  # without NumPy's types and enums
@@ -46,38 +46,21 @@ class ByColumn:
         self.settings: dict[str, Any] = {"kinds": kinds, "pairs": pairs, "bias": bias}
         self.columns, self.kinds = tuple(kinds), kinds
         self.numbers = [name for name, kind in kinds.items() if kind == "number"]
-        others = [name for name, kind in kinds.items() if kind != "number"]
-        scaler, one_hot = fitted["numbers"], fitted["values"]
-        self.mean = scaler.mean_ if scaler else 0.0
-        self.scale = scaler.scale_ if scaler else 1.0
-
-        names = ["bias", *self.numbers, *(one_hot.get_feature_names_out(others) if one_hot else ())]
-        spans = {name: range(i, i + 1) for i, name in enumerate(self.numbers, start=1)}  # the features of each column
-        self.places: dict[str, dict[Any, int]] = {}  # of each value of a column among the features
-        self.width = 1 + len(self.numbers)
-        for name, values in zip(others, one_hot.categories_ if one_hot else (), strict=True):
-            spans[name] = range(self.width, self.width + len(values))
-            self.places[name] = dict(zip(values, spans[name], strict=True))
-            self.width += len(values)
+        others = [name for name in kinds if name not in self.numbers]
+        self.features = Features(fitted["numbers"], fitted["values"], self.numbers, others)
+        names, spans = self.features.names, self.features.spans
         products = [both for a, b in pairs for both in itertools.product(spans[a], spans[b])]
         self.left, self.right = np.array(products, int).reshape(-1, 2).T
         self.first = 0 if bias else 1
         self.names = (*names[self.first :], *(f"{names[i]}:{names[j]}" for i, j in products))
 
     def encode(self, columns: Mapping[str, list[Any]]) -> np.ndarray:
-        """Columns of equal length as a matrix, which may be infinite where numbers are huge."""
+        """Return columns of equal length as a matrix, which may be infinite where numbers are huge."""
         for name, kind in self.kinds.items():
             check_kind("rows", name, columns[name], kind)
-        rows = len(columns[self.columns[0]])
-        encoded = np.zeros((rows, self.width))
-        encoded[:, 0] = 1.0
-        every = np.arange(rows)
+        numbers = as_numbers("rows", {name: columns[name] for name in self.numbers}) if self.numbers else None
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.numbers:
-                values = as_numbers("rows", {name: columns[name] for name in self.numbers})
-                encoded[:, 1 : 1 + len(self.numbers)] = (values - self.mean) / self.scale
-            for name, places in self.places.items():  # an unknown value points to the bias, which is 1 anyway
-                encoded[every, [places.get(value, 0) for value in columns[name]]] = 1.0
+            encoded = self.features.encode(numbers, columns, len(columns[self.columns[0]]))
             products = encoded[:, self.left] * encoded[:, self.right]
         return np.concatenate([encoded[:, self.first :], products], axis=1)
 
@@ -112,7 +95,7 @@ class ByTransformer:
         self.names = tuple(str(name) for name in names)
 
     def encode(self, columns: Mapping[str, list[Any]]) -> np.ndarray:
-        """What the transformer makes of the columns; missing values are its own affair."""
+        """Return what the transformer makes of the columns; missing values are its own affair."""
         try:
             encoded = self.fitted.transform(self.table(columns))
             if hasattr(encoded, "toarray"):  # a sparse matrix
@@ -126,7 +109,7 @@ class ByTransformer:
         return encoded
 
     def table(self, columns: Mapping[str, list[Any]]) -> Any:
-        """The columns as the transformer was fitted with them: with names, or as an array."""
+        """Return the columns as the transformer was fitted with them: with names, or as an array."""
         if self.named:
             return optional("pandas", "a transformer that was fitted with column names", "dev").DataFrame(columns)
         array = np.array(list(columns.values()), dtype=object).T
@@ -135,17 +118,22 @@ class ByTransformer:
 
 
 class Encoder:
-    """Rows as vectors of numbers: made by `fit`, `of` or `loads`, and never changed."""
+    """Rows as vectors of numbers: made by `fit`, `from_transformer` or `loads`, and never changed.
 
-    columns: tuple[str, ...]  # what a row must have, no more and no less
-    names: tuple[str, ...]  # of the features
+    Attributes:
+        columns: What a row must have, no more and no less.
+        names: The names of the features.
+    """
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
 
     def __init__(self, encoding: ByColumn | ByTransformer) -> None:
         self._encoding = encoding
         self.columns, self.names = encoding.columns, encoding.names
 
     @property
-    def features(self) -> int:
+    def n_features(self) -> int:
         """The length d of an encoded row."""
         return len(self.names)
 
@@ -158,57 +146,92 @@ class Encoder:
         scale: bool = True,
         bias: bool = True,
     ) -> "Encoder":
-        """An encoder for rows like those of the sample.
+        """Make an encoder for rows like those of a sample.
 
-        sample:         a DataFrame or a list of dicts with all values of text that are to have a feature
-        interactions:   True for the products of all pairs of columns, or a list of pairs
-        scale:          False leaves numbers as they are
-        bias:           False leaves the constant feature out
+        Args:
+            sample: A DataFrame or a list of dicts with all values of text that are to have a feature.
+            interactions: True for the products of all pairs of columns, or a list of pairs.
+            scale: Whether to standardize numbers: mean 0 and variance 1 in the sample.
+            bias: Whether to have a constant feature.
+
+        Returns:
+            The encoder.
+
+        Raises:
+            InvalidArgument: If the sample or the pairs cannot be read.
+            InvalidFeatures: If a value is missing or infinite, a column mixes text and numbers, or text has more than
+                1000 values.
+            InvalidShape: If the sample has no rows or no columns.
+            ImportError: If scikit-learn is not installed.
         """
-        preprocessing = optional("sklearn.preprocessing", "encoding a table", "agent")
         table = read_columns("sample", sample)
         kinds = {name: fitted_kind(name, values) for name, values in table.items()}
         pairs = read_pairs(interactions, tuple(table))
         measured = {name: values for name, values in table.items() if kinds[name] == "number"}
-        others = [list(map(PLAIN[kinds[name]], values)) for name, values in table.items() if name not in measured]
-        scaler = one_hot = None
-        if measured:
-            matrix = as_numbers("sample", measured)
-            check_no_categories(sample, measured)
-            if scale:
-                scaler = preprocessing.StandardScaler()
-                with np.errstate(over="ignore", invalid="ignore"):
-                    scaler.fit(matrix)
-                if not np.isfinite(scaler.mean_ + scaler.scale_).all():
-                    raise InvalidFeatures(f"{', '.join(measured)}: too large to be standardized, divide by some 1e100")
-        if others:
-            one_hot = preprocessing.OneHotEncoder(handle_unknown="ignore").fit(np.array(others, dtype=object).T)
+        others = {name: list(map(PLAIN[kinds[name]], values)) for name, values in table.items() if name not in measured}
+        matrix = as_numbers("sample", measured) if measured else None
+        check_no_categories(sample, measured)
+        scaler, one_hot = fit_features("sample", matrix if scale else None, others)
         return cls(ByColumn({"numbers": scaler, "values": one_hot}, kinds, pairs, bool(bias)))
 
     @classmethod
-    def of(cls, transformer: Any, columns: Iterable[str]) -> "Encoder":
-        """An encoder that gives these columns to a fitted transformer: a Pipeline, a ColumnTransformer or any other.
+    def from_transformer(cls, transformer: Any, columns: Iterable[str]) -> "Encoder":
+        """Make an encoder that gives columns to a fitted transformer: a Pipeline, a ColumnTransformer or any other.
 
-        It gets a DataFrame of pandas if it was fitted with column names, else an array, of floats if all are numbers.
+        Args:
+            transformer: A fitted transformer of scikit-learn's kind that can name its features.  It gets a DataFrame of
+                pandas if it was fitted with column names, else an array, of floats if all are numbers.
+            columns: The names of the columns that it was fitted with, in their order.
+
+        Returns:
+            The encoder.
+
+        Raises:
+            InvalidArgument: If the transformer cannot be used, or was fitted with other columns.
+            ImportError: If scikit-learn is not installed.
         """
         return cls(ByTransformer(transformer, columns))
 
     def transform(self, rows: Any) -> np.ndarray:
-        """The (n, d) matrix of n rows: a DataFrame, a list of dicts, or one dict.
+        """Encode rows; a value of text that the sample of `fit` did not have becomes zeros.
 
-        A value of text that the sample of `fit` did not have is encoded as zeros.
+        Args:
+            rows: A DataFrame of pandas or polars, a list of dicts, or a dict, which is one row.
+
+        Returns:
+            (n, d) The features of n rows.
+
+        Raises:
+            InvalidArgument: If the rows cannot be read, or have other columns than `columns`.
+            InvalidFeatures: If a value is missing, infinite, or of another kind than in the sample.
         """
         encoded = self._encoding.encode(read_columns("rows", rows, self.columns))
         check_finite("rows", "feature", self.names, encoded)
         return encoded
 
     def checked(self, source: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Some columns of a row, as plain text, numbers and bools; raise for values that no row can have."""
+        """Return some columns of a row as plain text, numbers and bools.
+
+        Args:
+            source: What messages call the row.
+            values: Values by the names of their columns.
+
+        Returns:
+            The same values, without NumPy's types.
+
+        Raises:
+            InvalidFeatures: If no row can have a value.
+        """
         kinds: Mapping[str, str] = getattr(self._encoding, "kinds", {})
         return {name: checked_value(f"{name!r} of {source}", value, kinds.get(name)) for name, value in values.items()}
 
     def dumps(self) -> bytes:
-        """The encoder as bytes, without pickle; `loads` makes an equal one of them."""
+        """Return the encoder as bytes, without pickle; `loads` makes an equal one of them.
+
+        Raises:
+            InvalidArgument: If it has a transformer that could not be loaded again.
+            ImportError: If skops is not installed.
+        """
         skops = optional("skops.io", "saving an encoder", "agent")
         try:
             fitted = skops.dumps(self._encoding.fitted)
@@ -223,7 +246,15 @@ class Encoder:
 
     @classmethod
     def loads(cls, data: bytes) -> "Encoder":
-        """The encoder that `dumps` made these bytes of; no code in them is run, and unknown types are refused."""
+        """Return the encoder that `dumps` made these bytes of; no code in them is run.
+
+        Args:
+            data: What `dumps` returned.
+
+        Raises:
+            InvalidArgument: If these are no saved encoder, of another version, or with types that are not trusted.
+            ImportError: If skops is not installed.
+        """
         skops = optional("skops.io", "loading an encoder", "agent")
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -241,55 +272,8 @@ class Encoder:
             ) from error
 
 
-def is_frame(rows: object) -> bool:
-    """Whether it is a DataFrame of pandas or polars, neither of which has to be installed."""
-    return hasattr(type(rows), "columns") and hasattr(type(rows), "to_dict")
-
-
-def read_columns(source: str, rows: Any, columns: tuple[str, ...] | None = None) -> dict[str, list[Any]]:
-    """The values of each column, which are those of the first row unless given; `source` is what messages call rows."""
-    if is_frame(rows):
-        columns = check_columns(source, tuple(rows.columns), columns)
-        table = {name: rows[name].to_list() for name in columns}
-    else:
-        rows = [rows] if isinstance(rows, Mapping) else rows
-        if not isinstance(rows, list | tuple) or not all(isinstance(row, dict | Mapping) for row in rows):
-            raise InvalidArgument(
-                f"{source} of type {type(rows).__name__} cannot be read: "
-                "give a DataFrame of pandas or polars, a list of dicts, or a dict for one row"
-            )
-        for i, row in enumerate(rows):
-            columns = check_columns(f"row {i} of {source}", tuple(row), columns)
-        table = {name: [row[name] for row in rows] for name in columns or ()}
-    if not (columns and table[columns[0]]):
-        raise InvalidShape(f"{source} has no rows: give at least one")
-    return table
-
-
-def check_columns(source: str, found: tuple[str, ...], columns: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The columns, which are those found unless given; raise if these differ by more than their order."""
-    if columns is None:
-        check_own_columns(source, found)
-        return found
-    if found != columns and (len(found) != len(columns) or set(found) != set(columns)):
-        check_names(f"column of {source}", found, columns)
-        missing = [name for name in columns if name not in found]
-        if missing:
-            raise InvalidFeatures(f"{source} has no column {missing[0]!r}: a row needs {', '.join(columns)}")
-        check_own_columns(source, found)
-    return columns
-
-
-def check_own_columns(source: str, columns: Sequence[str]) -> None:
-    """Raise unless there are columns, each with a name of its own."""
-    if not columns:
-        raise InvalidShape(f"{source} has no columns: give at least one")
-    if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
-        raise InvalidArgument(f"{source} has the columns {list(columns)}: give each a name of its own, which is text")
-
-
 def kind_of(value_type: type) -> str | None:
-    """The kind of column that values of this type make, if any."""
+    """Return the kind of column that values of this type make, if any."""
     if issubclass(value_type, str):
         return "text"
     if issubclass(value_type, bool | np.bool_):
@@ -298,20 +282,14 @@ def kind_of(value_type: type) -> str | None:
 
 
 def fitted_kind(name: str, values: list[Any]) -> str:
-    """The kind of a column of the sample, which is that of its first value."""
+    """Return the kind of a column of the sample, which is that of its first value."""
     kind = kind_of(type(values[0])) or "text"
     check_kind("sample", name, values, kind)
-    different = len(set(values)) if kind == "text" else 0
-    if different > MOST_VALUES:
-        raise InvalidFeatures(
-            f"column {name!r} of sample has {different} different values, more than {MOST_VALUES}: leave it out if it "
-            "is an identifier, or make it numbers"
-        )
     return kind
 
 
 def checked_value(what: str, value: Any, kind: str | None) -> Any:
-    """A value without NumPy's types; a transformer may take values of all kinds, and missing ones."""
+    """Return a value without NumPy's types; a transformer may take values of all kinds, and missing ones."""
     found = kind_of(type(value))
     if found == "number" and kind in (found, None):
         plain = value if isinstance(value, int) else float(value)
@@ -338,7 +316,7 @@ def check_kind(source: str, name: str, values: list[Any], kind: str) -> None:
 
 
 def as_numbers(source: str, columns: Mapping[str, list[Any]]) -> np.ndarray:
-    """Columns of numbers as a matrix."""
+    """Return columns of numbers as a matrix."""
     try:
         matrix = np.array(list(columns.values()), np.float64).T
     except (OverflowError, ValueError) as error:
@@ -368,7 +346,7 @@ def check_no_categories(sample: Any, numbers_only: Iterable[str]) -> None:
 
 
 def read_pairs(interactions: Any, columns: Sequence[str]) -> list[list[str]]:
-    """The pairs of columns whose products are wanted."""
+    """Return the pairs of columns whose products are wanted."""
     if isinstance(interactions, bool):
         return [list(pair) for pair in itertools.combinations(columns, 2)] if interactions else []
     pairs: list[list[str]] = []

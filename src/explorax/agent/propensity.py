@@ -62,9 +62,9 @@ class Knowledge:
     floor: float = 0.0  # ε
 
     @classmethod
-    def of(cls, policy: Policy, draws: int | None, stderr: float | None, floor: float = 0.0) -> "Knowledge":
-        """By a formula, by the registry's word that decisions are not random, or else by so many draws."""
-        draws = checked_draws(draws, stderr)
+    def of(cls, policy: Policy, draws: int, floor: float = 0.0) -> "Knowledge":
+        """Find out: by a formula, by the registry's word that decisions are not random, or else by so many draws."""
+        check_whole("draws", draws, 0, MOST_DRAWS)
         if not (is_number(floor) and 0 <= floor < 1):
             raise InvalidArgument(
                 f"explore_floor must be a number from 0 up to, but not including, 1, got {floor!r}. Give 0.02 to draw "
@@ -81,11 +81,13 @@ class Knowledge:
 
     @property
     def repetitions(self) -> int:
-        """M."""
+        """M, the repetitions of a decision."""
         return self.draws if self.estimated else 0
 
-    def stated_one(self, count: int, exact: Any, offered: int) -> tuple[float | None, float | None]:
-        """The same as `stated` for a single decision, in a fraction of the time."""
+    def stated_one(self, count: int | None, exact: Any, offered: int) -> tuple[float | None, float | None]:
+        """Do what `stated` does for a single decision, in a fraction of the time."""
+        if count is None:
+            return None, None
         if not self.estimated:
             return self.mixed(float(exact), offered), 0.0
         if not self.draws:
@@ -95,10 +97,13 @@ class Knowledge:
         return self.mixed(count / (self.draws + 1), offered), (1 - self.floor) * stderr
 
     def stated(self, count: Any, exact: Any, offered: Any) -> tuple[Any, Any]:
-        """Propensities and their standard errors, from how often the arm came up, or from the formula.
+        """Return propensities and their standard errors, from how often the arm came up, or from the formula.
 
-        `offered` is the number of arms on offer, or that of each decision.
+        `offered` is the number of arms on offer, or that of each decision.  Where no arm has a probability the count is
+        None, and so are both.
         """
+        if count is None:
+            return None, None
         if not self.estimated:
             return self.mixed(np.asarray(exact, float), offered), np.zeros(np.shape(exact))
         if not self.draws:
@@ -107,19 +112,19 @@ class Knowledge:
         return self.mixed(propensity, offered), (1 - self.floor) * standard_error(propensity, self.draws)
 
     def mixed(self, propensity: Any, offered: Any) -> Any:
-        """The policy's propensity with the floor under it."""
+        """Return the policy's propensity with the floor under it."""
         return (1 - self.floor) * propensity + self.floor / offered if self.floor else propensity
 
 
 def standard_error(propensity: np.ndarray | float, draws: int) -> np.ndarray:
-    """Of p̂ = C/(M + 1): that of a frequency, with one success and one failure added so that it is never 0."""
+    """Return that of p̂ = C/(M + 1): of a frequency, with one success and one failure added so that it is never 0."""
     count = draws + 1
     smoothed = (np.asarray(propensity) * count + 1) / (count + 2)
     return np.sqrt(smoothed * (1 - smoothed) / count)
 
 
 def checked_draws(draws: int | None, stderr: float | None) -> int:
-    """M, given or from the largest standard error wanted."""
+    """Return M, as given or from the largest standard error wanted."""
     if draws is not None and stderr is not None:
         raise InvalidArgument(f"draws={draws} and stderr={stderr} say the same: give one of them")
     if stderr is not None:

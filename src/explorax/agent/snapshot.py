@@ -1,113 +1,107 @@
-"""Agents on disk: arrays and a schema, never pickle.
+"""What an agent saves and goes on from, and whether all of it can be: types, ranges, shapes, and what must agree."""
 
-A snapshot is a `.npz` archive of NumPy: one member for each array, and `schema`, a JSON text that says what they are.
-Its `format` counts the versions of this layout; a snapshot of a version that is not known is refused.  Archives carry
-checksums, so a damaged one is noticed.  Nothing is read on trust: an array must be as long as its header says before
-there is room for it, and numbers must be finite.
-
-    format 1    ids of decisions are their numbers, from 0 on
-    format 2    ids have an offset (`ids.py`): `offset`, `spans` and `unsure` are new in the schema, as is
-                `explore_floor`; a name may be None, of a row that an arm had before it was updated
-
-**Atomic.**  A snapshot is written beside its place and moved there when it is on the disk: whoever reads finds the old
-one or the new one, whatever happens in between.  Of a symbolic link the file that it leads to is written.  What a
-writer leaves behind that is killed half-way, the next one removes.
-"""
-
-import io
-import json
-import math
+import contextlib
 import os
-import zipfile
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from explorax.errors import InvalidArgument, InvalidSnapshot
-from explorax.files import remove_leftovers, write_atomically
-from explorax.policies.base import State
-from explorax.record import version_of
+from explorax.agent import archive, arm_sets
+from explorax.agent.archive import DTYPES, check_array
+from explorax.agent.arm_tables import Arms, checked_names
+from explorax.agent.decisions import checked_policy
+from explorax.agent.encoding import Encoder
+from explorax.agent.log import MOST, Ledger, Pulled, Span
+from explorax.agent.offers import KINDS, ArmSource
+from explorax.checks import check_whole
+from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
+from explorax.policies.adoption import adopt
+from explorax.policies.base import Policy, State
+from explorax.registry import make
 
-FORMAT = 2
-READ = (1, 2)
-FILE = "explorax agent"
-SCHEMA = "schema"
-KINDS = "biuf"  # of arrays: bools, whole numbers and floats
-
-
-def write(path: str | os.PathLike[str], schema: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Put a snapshot in its place, all of it or nothing."""
-    target = Path(os.path.realpath(checked_path(path)))
-    if target.is_dir() or target.is_symlink() or not target.parent.is_dir():  # a link that leads to itself stays one
-        raise InvalidArgument(f"path={str(path)!r} must be a file in a folder that exists")
-    described = {"file": FILE, "format": FORMAT, "version": version_of("explorax"), **schema}
-    archive = io.BytesIO()
-    members = {SCHEMA: np.frombuffer(json.dumps(described, allow_nan=False).encode(), np.uint8), **arrays}
-    np.savez(archive, **members)  # type: ignore[arg-type]
-    remove_leftovers(target.parent, target.name)
-    write_atomically(target, archive.getvalue())
+LEAST = {"seed": 0, "draws": 0, "max_pending": 1, "features": 1, "decisions": 0, "dropped": 0, "unsure": 0}
+SETTINGS = ("seed", "dtype", "draws", "explore_floor", "max_pending")
+Arrays = dict[str, np.ndarray]
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The schema and the arrays of a snapshot."""
-    try:
-        content = checked_path(path).read_bytes()
-    except OSError as error:
-        raise InvalidSnapshot(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            arrays = {member.filename.removesuffix(".npy"): array_in(archive, member) for member in archive.infolist()}
-        if SCHEMA not in arrays:
-            raise ValueError("it has no schema")
-        schema = json.loads(arrays.pop(SCHEMA).tobytes())
-    except Exception as error:  # bytes that are something else fail in any way
-        raise InvalidSnapshot(f"{path} is no snapshot, or a damaged one: {error or repr(error)}") from error
-    if not isinstance(schema, dict) or schema.get("file") != FILE:
-        raise InvalidSnapshot(f"{path} is no snapshot of an agent")
-    if schema.get("format") not in READ:
-        raise InvalidSnapshot(
-            f"{path} has format {schema.get('format')!r}, written by explorax {schema.get('version')}; this version "
-            f"reads formats up to {FORMAT}: load it with that version, or a newer one"
+class Saved(NamedTuple):
+    """All that an agent is and knows, with all that changes as it was at one moment."""
+
+    policy: Policy
+    seed: int
+    dtype: str
+    draws: int
+    explore_floor: float
+    max_pending: int
+    source: ArmSource
+    arms: Arms  # the agent's own
+    ledger: Ledger
+    described: list[list[Any]]  # the arrays of the state: names, shapes, dtypes
+    arrays: Arrays
+    former: Policy | None = None  # the policy that was saved, where another one goes on
+
+    def settings(
+        self, draws: int | None, explore_floor: float | None, max_pending: int | None
+    ) -> tuple[int, float, int]:
+        """Return draws, floor and limit: those given, or else those saved."""
+        return (
+            self.draws if draws is None else draws,
+            self.explore_floor if explore_floor is None else explore_floor,
+            self.max_pending if max_pending is None else max_pending,
         )
-    return schema, arrays
+
+    def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
+        """Return the state to go on with, given what a policy starts from."""
+        state = unflatten(nothing_seen(self.former or self.policy), self.described, self.arrays, path)
+        for i, (name, _, dtype) in enumerate(self.described):
+            if self.policy.recipe and "int" in dtype and np.any(self.arrays[f"state_{i}"] < 0):
+                raise InvalidArgument(f"{name} of the state counts or names something, and must not be negative")
+        return state if self.former is None else adopt(self.policy, state, nothing_seen(self.policy))
 
 
-def array_in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    """One array of an archive; it takes no more memory than it has bytes there."""
-    if member.compress_type != zipfile.ZIP_STORED:  # what unpacks could be of any size
-        raise ValueError(f"{member.filename} is compressed")
-    if member.comment or member.extra[:2] not in (b"", b"\1\0"):  # the next entries of a damaged directory
-        raise ValueError(f"{member.filename} has something else beside it")
-    content = archive.read(member)
-    file = io.BytesIO(content)
-    reader = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }[np.lib.format.read_magic(file)]
-    shape, by_columns, dtype = reader(file)
-    if dtype.kind not in KINDS:
-        raise ValueError(f"{member.filename} has dtype {dtype}, which is neither numbers nor bools")
-    if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
-        raise ValueError(f"{member.filename} does not hold an array of shape {shape} and dtype {dtype}, as it says")
-    array = np.frombuffer(content, dtype, offset=file.tell())
-    return array.reshape(shape, order="F" if by_columns else "C")
+def save(saved: Saved, path: str | os.PathLike[str]) -> None:
+    """Write a snapshot."""
+    source, arms, recipe, ledger = saved.source, saved.arms, saved.policy.recipe, saved.ledger
+    arrays = dict(saved.arrays)
+    for i, (name, *_) in enumerate(saved.described):
+        if not np.isfinite(arrays[f"state_{i}"]).all():
+            raise NotFinite(
+                f"{name} of the state contains NaN or infinity, and is not saved: load the last snapshot instead"
+            )
+    arrays |= {"pending_ids": ledger.waiting, "pending_rows": ledger.pulled.rows}
+    arrays |= {"pending_features": ledger.pulled.features}
+    if source.set is not None:
+        arrays |= {f"set_{name}": value for name, value in source.set.parameters.items()}
+    if source.named:
+        arrays |= {"arms": arms.rows, "active": arms.active}
+        if not archive.plain([list(each.values()) for each in arms.attributes]):
+            raise InvalidArgument("attributes of arms must be text, numbers, True or False to be saved")
+    if source.encoder is not None:
+        arrays["encoder"] = np.frombuffer(source.encoder.dumps(), np.uint8)
+    schema = {name: getattr(saved, name) for name in SETTINGS}
+    schema |= {name: getattr(ledger, name) for name in ("decisions", "offset", "spans", "dropped", "unsure")}
+    schema |= {
+        "policy": recipe and recipe.name,
+        "settings": recipe.settings if recipe and archive.plain(list(recipe.settings.values())) else None,
+        "kind": source.kind,
+        "features": source.n_features,
+        "set": source.set and source.set.kind,
+        "names": list(arms.names) if source.named else None,
+        "attributes": list(arms.attributes),
+        "state": saved.described,
+    }
+    archive.write(path, schema, arrays)
 
 
-def checked_path(path: object) -> Path:
-    """The path, unless it cannot be one."""
-    if isinstance(path, str | os.PathLike) and isinstance(text := os.fspath(path), str) and "\0" not in text:
-        return Path(text)
-    raise InvalidArgument(f"path must be the name of a file, as text or a Path, got {path!r}")
-
-
-def flatten(state: State) -> tuple[list[list[Any]], dict[str, np.ndarray]]:
-    """A state as arrays, and their names, shapes and dtypes."""
+def flatten(state: State) -> tuple[list[list[Any]], Arrays]:
+    """Return the names, shapes and dtypes of a state's arrays, and these."""
     described, arrays = [], {}
     for i, (path, leaf) in enumerate(jax.tree_util.tree_flatten_with_path(state)[0]):
         array = np.asarray(leaf)
-        if array.dtype.hasobject or array.dtype.kind not in KINDS:
+        if array.dtype.hasobject or array.dtype.kind not in DTYPES:
             raise InvalidArgument(
                 f"{jax.tree_util.keystr(path)} of the state has dtype {array.dtype}, which cannot be saved: "
                 "a state must hold numbers and bools"
@@ -117,8 +111,8 @@ def flatten(state: State) -> tuple[list[list[Any]], dict[str, np.ndarray]]:
     return described, arrays
 
 
-def unflatten(like: State, described: list[list[Any]], arrays: dict[str, np.ndarray], source: object) -> State:
-    """The state that was saved, which must look like this one and be finite."""
+def unflatten(like: State, described: list[list[Any]], arrays: Arrays, source: object) -> State:
+    """Return the state that was saved, which must look like this one and be finite."""
     expected, _ = flatten(like)
     if expected != described:
         differing = [f"{was} instead of {now}" for was, now in zip(described, expected, strict=False) if was != now]
@@ -129,29 +123,157 @@ def unflatten(like: State, described: list[list[Any]], arrays: dict[str, np.ndar
         )
     for i, (name, shape, dtype) in enumerate(described):
         check_array(f"state_{i}", arrays, tuple(shape), dtype, f"{name} of the state")
-    leaves = [jax.numpy.asarray(arrays[f"state_{i}"]) for i in range(len(described))]
+    leaves = [jnp.asarray(arrays[f"state_{i}"]) for i in range(len(described))]
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def check_array(
-    member: str, arrays: dict[str, np.ndarray], shape: tuple[int | None, ...], dtype: str, what: str
-) -> np.ndarray:
-    """An array of a snapshot; raises unless it has this shape (None for any length) and dtype, and is finite."""
-    if member not in arrays:
-        raise InvalidArgument(f"{what} is missing: there is no array {member}")
-    array = arrays[member]
-    fits = array.ndim == len(shape) and all(want in (None, is_) for want, is_ in zip(shape, array.shape, strict=True))
-    if not fits or array.dtype != dtype:
-        raise InvalidArgument(
-            f"{what} must have shape {shape} and dtype {dtype}, got shape {array.shape} and dtype {array.dtype}"
+@contextlib.contextmanager
+def understood(path: object) -> Iterator[None]:
+    """Let whatever is wrong with what a snapshot says be wrong with the snapshot."""
+    try:
+        yield
+    except InvalidSnapshot:
+        raise
+    except InvalidArgument as error:
+        raise InvalidSnapshot(f"{path} cannot be used: {error}") from error
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InvalidSnapshot(f"{path} lacks something, or has it in another form: {error!r}") from error
+
+
+def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
+    """Read a snapshot and look at all of it but the state, which only its policy understands."""
+    schema, arrays = archive.read(path)
+    if schema["format"] == 1:  # decisions that were under way had numbers, but are not in it
+        count = schema["decisions"]
+        schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
+    for name, least in LEAST.items():
+        check_whole(name, schema[name], least)
+    if schema["dtype"] not in ("float32", "float64"):
+        raise UnknownName("dtype", schema["dtype"], ("float32", "float64"))
+    source = source_of(schema, arrays)
+    arms = arms_of(schema, arrays) if source.named else Arms.none()
+    going_on, former = policy_of(schema, policy, path)
+    return Saved(
+        going_on,
+        **{name: schema[name] for name in SETTINGS},
+        source=source,
+        arms=arms,
+        ledger=ledger_of(schema, arrays, len(arms.names) if source.named else 2**31),
+        described=schema["state"],
+        arrays=arrays,
+        former=former,
+    )
+
+
+def source_of(schema: dict[str, Any], arrays: Arrays) -> ArmSource:
+    """Return where the agent's arms come from."""
+    features, kind, encoder, arm_set = schema["features"], schema["kind"], None, None
+    if kind not in KINDS:
+        raise UnknownName("kind of arms", kind, KINDS)
+    if "encoder" in arrays:
+        encoder = Encoder.loads(check_array("encoder", arrays, (None,), "uint8", "the encoder").tobytes())
+        if encoder.n_features != features:
+            raise InvalidArgument(f"features={features} where the encoder makes {encoder.n_features}")
+    if (schema["names"] is not None) != KINDS[kind].named or (schema["set"] is not None) != (kind == "set"):
+        named = ", ".join(name for name, each in KINDS.items() if each.named)
+        raise InvalidArgument(f"kind={kind!r} does not go with its arms: only {named} ones have names")
+    if schema["set"] is not None:
+        parameters = {name[4:]: value for name, value in arrays.items() if name.startswith("set_")}
+        arm_set = arm_sets.make(schema["set"], parameters)
+        if arm_set.n_features != features:
+            raise InvalidArgument(f"features={features} where the set of arms has {arm_set.n_features}")
+    return KINDS[kind](features, schema["dtype"], encoder, arm_set)
+
+
+def arms_of(schema: dict[str, Any], arrays: Arrays) -> Arms:
+    """Return the agent's own arms."""
+    in_context = schema["kind"] == "context"
+    columns, dtype = (0, "float64") if in_context else (schema["features"], schema["dtype"])
+    names, attributes = tuple(schema["names"]), tuple(schema["attributes"])
+    checked_names(name for name in names if name is not None)
+    rows = check_array("arms", arrays, (None, columns), dtype, "the table of arms")
+    active = check_array("active", arrays, (len(rows),), "bool", "which arms are on offer")
+    if not 1 <= len(names) <= len(rows) or active[len(names) :].any():
+        raise InvalidArgument(f"{len(names)} names do not go with a table of {len(rows)} arms")
+    if any(name is None and (on or in_context) for name, on in zip(names, active, strict=False)):
+        raise InvalidArgument("an arm on offer has no name")
+    if len(attributes) != (len(names) if in_context else 0):
+        raise InvalidArgument(f"attributes of {len(attributes)} arms do not go with {len(names)} names")
+    for name, own in zip(names, attributes, strict=False):
+        if not (isinstance(own, dict) and all(archive.plain(value) for value in own.values())):
+            raise InvalidArgument(f"attributes of arm {name!r} must be text, numbers, True or False, got {own!r}")
+    return Arms(names, active, rows, jnp.asarray(rows), attributes)
+
+
+def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:
+    """Return ids and pending decisions, whose arms were some of so many rows."""
+    count, offset, end = schema["decisions"], schema["offset"], 0
+    check_whole("offset", offset, -count)
+    spans = sorted((Span(*span) for span in schema["spans"]), key=lambda span: span.first)
+    for span in spans:
+        for value in span:
+            check_whole("spans", value, -count)
+        if not (
+            end <= span.first < span.end <= count and 0 <= span.offset + span.first < span.offset + span.end < MOST
+        ):
+            raise InvalidArgument(f"spans of decisions must follow each other up to decision {count}, got {list(span)}")
+        end = span.end
+    for name in ("dropped", "unsure"):
+        if schema[name] > count:
+            raise InvalidArgument(f"{name}={schema[name]} is more than the {count} decisions that were made")
+    waiting = check_array("pending_ids", arrays, (None,), "int64", "ids of decisions that wait")
+    pulled = check_array("pending_rows", arrays, waiting.shape, "int64", "arms of decisions that wait")
+    shape = (len(waiting), schema["features"])
+    features = check_array("pending_features", arrays, shape, schema["dtype"], "features of decisions that wait")
+    known = np.zeros(len(waiting), bool)
+    for span in spans:
+        known |= (waiting >= span.offset + span.first) & (waiting < span.offset + span.end)
+    if not known.all():
+        raise InvalidArgument(f"decision {waiting[~known][0]} waits for a reward, and was never made")
+    if len(set(waiting.tolist())) < len(waiting):
+        raise InvalidArgument("a decision waits twice for its reward")
+    if not np.all((pulled >= 0) & (pulled < rows)):
+        raise InvalidArgument(f"arms of decisions that wait must be rows from 0 to {rows - 1}, got {pulled.tolist()}")
+    return Ledger(count, offset, spans, schema["dropped"], schema["unsure"], waiting, Pulled(pulled, features))
+
+
+def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tuple[Policy, Policy | None]:
+    """Return the policy that goes on, and the one that was saved if it had other settings."""
+    name, settings = schema["policy"], schema["settings"]
+    if settings is not None:
+        settings = {key: tupled(value) for key, value in settings.items()}
+    if given is None:
+        if name is None or settings is None:
+            raise InvalidSnapshot(
+                f"{path} was saved with a policy that cannot be made from text, such as one with a network of your "
+                f"own: give it, Agent.load(path, policy=make({name or '…'!r}, …))"
+            )
+        return make(name, **settings), None
+    recipe = checked_policy(given).recipe
+    if recipe is not None and name not in (None, recipe.name):
+        raise InvalidSnapshot(f"{path} was saved with the policy {name!r}, not {recipe.name!r}: give that one, or none")
+    if recipe is None or settings is None:
+        return given, None
+    wanted = {key: tupled(value) for key, value in recipe.settings.items()}
+    other = {key for key in {**settings, **wanted} if settings.get(key) != wanted.get(key)}
+    if given.adopt is None:  # what a policy does with its settings is its own affair, but for the room it has
+        other -= {"capacity", "when_full"}
+    else:  # it judges itself what can be changed, but a state does not tell its family
+        other = set() if family(settings) == family(wanted) else {"family"}
+    if other:
+        raise InvalidSnapshot(
+            f"{path} was saved with the settings {settings}, and {recipe.name} cannot go on with {wanted}: "
+            f"leave {', '.join(sorted(other))} as it was"
         )
-    if not np.isfinite(array).all():
-        raise InvalidArgument(f"{what} contains NaN or infinity")
-    return array
+    return given, None if settings == wanted else make(name, **settings)
 
 
-def plain(value: Any) -> bool:
-    """Whether a setting survives JSON."""
-    if isinstance(value, list | tuple):
-        return all(map(plain, value))
-    return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+def family(settings: dict[str, Any]) -> str:
+    """Return the name of a policy's family, which may be given as such."""
+    given = settings.get("family", "bernoulli")
+    return str(getattr(given, "name", given))
+
+
+def tupled(value: Any) -> Any:
+    """Return lists as tuples, which is what settings are made of."""
+    return tuple(map(tupled, value)) if isinstance(value, list | tuple) else value

@@ -20,6 +20,7 @@ from explorax.glm.memory.base import GRAM_RIDGE, Estimator
 from explorax.glm.memory.summary import Summary
 from tests.contract.test_policies import HOSTILE
 from tests.glm.memory.wanted import wanted
+from tests.helpers import assert_same
 from tests.problems import FAMILIES, random_rows
 from tests.statistics import assert_standard_normal
 
@@ -238,17 +239,13 @@ def test_refits_take_the_drift_away():
 # Rewards that do not count
 
 
-def assert_same_bits(first, second):
-    jax.tree.map(np.testing.assert_array_equal, first, second)
-
-
 def test_a_reward_that_does_not_count_changes_nothing():
     nobody = *stream("bernoulli", 2), np.zeros(ROUNDS, bool)
     state, _ = played("bernoulli")
-    assert_same_bits(play("bernoulli", state, *nobody)[0], state)
+    assert_same(play("bernoulli", state, *nobody)[0], state)
     state, _ = refitted()
     state = repeated(state._replace(refit_at=np.asarray(ROUNDS + 1)))  # one that counts would refit
-    assert_same_bits(refit_batch(state, *repeated(nobody))[0], state)
+    assert_same(refit_batch(state, *repeated(nobody))[0], state)
 
 
 def test_each_of_a_batch_has_its_own_rewards_and_refits():

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import explorax
-from explorax import Agent, Encoder, errors, make, sets
-from explorax.agent import snapshot
+from explorax import Agent, Encoder, arm_sets, errors, make
+from explorax.agent import archive, snapshot
 from explorax.networks import Network
+from tests.helpers import assert_same
 
 KEPT = Path(__file__).parent / "snapshots"  # written by earlier versions, and never changed
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (5, 3))
@@ -40,14 +41,14 @@ AGENTS = {  # how they are made, and what they choose from
     "fixed": (lambda: fixed("glm_tsl"), None),
     "float32": (lambda: Agent(make("ucb_glm"), arms=MATRIX, dtype="float32"), None),
     "discounted": (lambda: fixed("glm_tsl", discount=0.9), None),
-    "changing": (lambda: Agent(make("glm_fpl", memory="refitted", capacity=20), features=3, draws=5), TABLES),
-    "rows": (lambda: Agent(make("glm_tsl", capacity=8, when_full="forget"), features=3), TABLES),
-    "linear": (lambda: Agent(make("lin_ts"), features=3, draws=5), TABLES),
-    "deep": (lambda: Agent(make("deep_fpl", hidden=(4,), batch=4, redraws=True), features=3, draws=5), TABLES),
+    "changing": (lambda: Agent(make("glm_fpl", memory="refitted", capacity=20), n_features=3, draws=5), TABLES),
+    "rows": (lambda: Agent(make("glm_tsl", capacity=8, when_full="forget"), n_features=3), TABLES),
+    "linear": (lambda: Agent(make("lin_ts"), n_features=3, draws=5), TABLES),
+    "deep": (lambda: Agent(make("deep_fpl", hidden=(4,), batch=4, redraws=True), n_features=3, draws=5), TABLES),
     "context": (in_context, [{"user": "a"}, {"user": "b"}]),
     "set": (
         lambda: Agent(
-            make("glm_tsl", memory="constant"), arms=sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5
+            make("glm_tsl", memory="constant"), arms=arm_sets.polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0]), draws=5
         ),
         None,
     ),
@@ -85,9 +86,8 @@ def test_a_loaded_agent_goes_on_exactly(name, tmp_path):
         assert found.id >= 2**32
         for each in (loaded, other, agent):
             each.learn(each.pending[number % 2], 1.0)
-    assert jax.tree.structure(loaded.state) == jax.tree.structure(agent.state)
     for each in (loaded, other):
-        jax.tree.map(np.testing.assert_array_equal, each.state, agent.state)
+        assert_same(each.state, agent.state)
     for each, file in ((loaded, "again.npz"), (agent, "agent.npz")):
         each.save(tmp_path / file)
     with np.load(tmp_path / "again.npz") as again, np.load(tmp_path / "agent.npz") as first:
@@ -115,7 +115,7 @@ def write_kept():
     """Keep snapshots of this version for all time; called by hand when the format gets a new number."""
     for name in AGENTS:
         agent, given = lived(name)
-        path = KEPT / f"format{snapshot.FORMAT}-{name}.npz"
+        path = KEPT / f"format{archive.FORMAT}-{name}.npz"
         agent.save(path)
         decisions = [decide(agent, given, i) for i in range(8)]
         expected = {
@@ -127,7 +127,7 @@ def write_kept():
 
 
 def test_every_kind_of_agent_is_kept():
-    assert {path.stem for path in KEPT.glob("*.npz")} >= {f"format{snapshot.FORMAT}-{name}" for name in AGENTS}
+    assert {path.stem for path in KEPT.glob("*.npz")} >= {f"format{archive.FORMAT}-{name}" for name in AGENTS}
 
 
 def test_arms_that_came_and_went(tmp_path):
@@ -141,7 +141,7 @@ def test_arms_that_came_and_went(tmp_path):
     assert loaded.arms == agent.arms
     for each in (agent, loaded):
         each.add_arm("newer", [0.0, 1.0, 0.0])
-        each.return_arm("arm 1")
+        each.restore_arm("arm 1")
     assert but_for_ids(loaded.choose_many(20)) == but_for_ids(agent.choose_many(20))
 
 
@@ -151,7 +151,7 @@ def test_a_network_of_ones_own_is_given_again(tmp_path):
         apply=lambda params, rows: rows @ params["w"],
     )
     policy = make("deep_fl", network=network, batch=4)
-    agent = Agent(policy, features=3)
+    agent = Agent(policy, n_features=3)
     agent.learn(agent.choose(TABLES[0]).id, 1.0)
     agent.save(tmp_path / "agent.npz")
     with pytest.raises(errors.InvalidSnapshot, match=r"cannot be made from text.*policy=make"):
@@ -164,7 +164,7 @@ def test_a_network_of_ones_own_is_given_again(tmp_path):
 
 def full(tmp_path, name="glm_tsl", **settings):
     """An agent with three rewards and no room for more, of two decisions that still wait; saved."""
-    agent = Agent(make(name, capacity=3, **settings), features=3, draws=0)
+    agent = Agent(make(name, capacity=3, **settings), n_features=3, draws=0)
     ids = [agent.choose(table).id for table in (*TABLES, TABLES[0])]
     agent.learn(ids[:3], [1.0, 0.0, 1.0])
     agent.save(tmp_path / "agent.npz")
@@ -178,7 +178,7 @@ def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
         agent.learn(waiting, [1.0, 0.0])
     larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, explore="none"))
     larger.learn(waiting, [1.0, 0.0])
-    never_full = Agent(make("glm_tsl", capacity=6, explore="none"), features=3, draws=0)
+    never_full = Agent(make("glm_tsl", capacity=6, explore="none"), n_features=3, draws=0)
     never_full.learn([never_full.choose(table).id for table in (*TABLES, TABLES[0])], [1.0, 0.0, 1.0, 1.0, 0.0])
     np.testing.assert_allclose(larger.state.theta_mle, never_full.state.theta_mle, atol=1e-6)
     assert larger.state.history.seen == 5
@@ -325,3 +325,125 @@ def test_nothing_is_pickled(tmp_path):
     with np.load(io.BytesIO((tmp_path / "agent.npz").read_bytes()), allow_pickle=False) as archive:
         assert all(archive[name].dtype != object for name in archive.files)
     assert explorax.Agent.load(tmp_path / "agent.npz").decisions == 12
+
+
+# Snapshots that were edited
+
+
+def edited(source, target, schema, arrays):
+    """A snapshot with other values in its schema, and arrays that are changed by functions, or removed (None)."""
+    with np.load(source) as archive:
+        members = dict(archive)
+    members["schema"] = np.frombuffer(json.dumps(json.loads(members["schema"].tobytes()) | schema).encode(), np.uint8)
+    for name, change in arrays.items():
+        members[name] = change and change(members[name])
+    np.savez(target, **{name: array for name, array in members.items() if array is not None})
+    return target
+
+
+def with_first(value):
+    """A change of an array: another first element."""
+
+    def change(array):
+        array = array.copy()
+        array.flat[0] = value
+        return array
+
+    return change
+
+
+EDITS = {  # kind, schema, arrays, words
+    "NaN in the state": ("fixed", {}, {"state_0": with_first(np.nan)}, "of the state contains NaN or infinity"),
+    "infinity in the state": ("fixed", {}, {"state_0": with_first(np.inf)}, "of the state contains NaN or infinity"),
+    "another dtype": (
+        "fixed",
+        {},
+        {"state_0": np.float32},
+        r"must have shape \(2, 2\) and dtype float64, got .*float32",
+    ),
+    "another shape": ("fixed", {}, {"state_0": lambda a: a[:1]}, r"of the state must have shape \(2, 2\)"),
+    "no state_0": ("fixed", {}, {"state_0": None}, "of the state is missing: there is no array state_0"),
+    "no ids": ("fixed", {}, {"pending_ids": None}, "ids of decisions that wait is missing"),
+    "names twice": ("fixed", {"names": ["a", "a", "b", "c"]}, {}, "arm name 'a' is given twice"),
+    "too many names": ("fixed", {"names": ["a", "b", "c", "d", "e"]}, {}, "5 names do not go with a table of 4 arms"),
+    "too few names": ("fixed", {"names": ["a"]}, {}, "1 names do not go with a table of 4 arms"),
+    "no name": ("fixed", {"names": [None, "b", "c", "d"]}, {}, "an arm on offer has no name"),
+    "explore_floor": ("fixed", {"explore_floor": 2}, {}, "explore_floor must be a number from 0"),
+    "names are no list": ("fixed", {"names": 3}, {}, "lacks something, or has it in another form"),
+    "rows below 0": ("fixed", {}, {"pending_rows": with_first(-1)}, "must be rows from 0 to 3, got"),
+    "rows beyond the arms": ("fixed", {}, {"pending_rows": with_first(4)}, "must be rows from 0 to 3, got"),
+    "an id twice": ("fixed", {}, {"pending_ids": lambda a: a * 0 + 4}, "a decision waits twice"),
+    "an id never made": ("fixed", {}, {"pending_ids": with_first(77)}, "decision 77 waits .* and was never made"),
+    "features NaN": ("fixed", {}, {"pending_features": with_first(np.nan)}, "decisions that wait contains NaN"),
+    "fewer rows": ("fixed", {}, {"pending_rows": lambda a: a[:1]}, r"arms of decisions that wait must have shape \(2,"),
+    "arms NaN": ("fixed", {}, {"arms": with_first(np.nan)}, "the table of arms contains NaN"),
+    "on offer or not": ("fixed", {}, {"active": np.float64}, "which arms are on offer must have .* dtype bool"),
+    "decisions below 0": ("fixed", {"decisions": -1}, {}, "decisions=-1 must be a whole number of at least 0"),
+    "decisions too few": ("fixed", {"decisions": 3}, {}, "spans of decisions must follow each other up to decision 3"),
+    "dropped text": ("fixed", {"dropped": "x"}, {}, "dropped='x' must be a whole number"),
+    "dropped too many": ("fixed", {"dropped": 7}, {}, "dropped=7 is more than the 6 decisions"),
+    "unsure too large": ("fixed", {"unsure": 7}, {}, "unsure=7 is more than the 6 decisions"),
+    "offset": ("fixed", {"offset": 0.5}, {}, "offset=0.5 must be a whole number"),
+    "spans overlap": ("fixed", {"spans": [[0, 0, 6], [9, 3, 6]]}, {}, "spans of decisions must follow each other"),
+    "spans too far": ("fixed", {"spans": [[2**53, 0, 6]]}, {}, "spans of decisions must follow each other"),
+    "spans are no list": ("fixed", {"spans": [0]}, {}, "lacks something, or has it in another form"),
+    "draws": ("fixed", {"draws": 2.5}, {}, "draws=2.5 must be a whole number"),
+    "pending": ("fixed", {"max_pending": 0}, {}, "max_pending=0 must be a whole number of at least 1"),
+    "features": ("fixed", {"features": 3}, {}, r"table of arms must have shape \(None, 3\)"),
+    "kind": ("fixed", {"kind": "changing"}, {}, "kind='changing' does not go with its arms"),
+    "no such kind": ("fixed", {"kind": "some"}, {}, "unknown kind of arms 'some'"),
+    "no such dtype": ("fixed", {"dtype": "float16"}, {}, "unknown dtype 'float16'"),
+    "state": ("fixed", {"state": 5}, {}, "lacks something, or has it in another form"),
+    "rows of changing arms": ("changing", {}, {"pending_rows": with_first(-1)}, "must be rows from 0"),
+    "changing with names": ("changing", {"names": ["a"]}, {}, "kind='changing' does not go with its arms"),
+    "no attributes": ("context", {"attributes": []}, {}, "attributes of 0 arms do not go with 2 names"),
+    "a list of attributes": ("context", {"attributes": [[1], [2]]}, {}, "must be text, numbers, True or False"),
+    "attributes missing": ("context", {"attributes": [{"price": None}, {"price": float("nan")}]}, {}, "must be text"),
+    "encoder of others": ("context", {"features": 2}, {}, "features=2 where the encoder makes"),
+    "bytes of the encoder": ("context", {}, {"encoder": with_first(0)}, "are no saved encoder"),
+    "no such set": ("set", {"set": "cube"}, {}, "unknown kind of arm set 'cube'"),
+    "radius": ("set", {}, {"set_radius": with_first(-1.0)}, "radius=-1.0 must be a finite number above 0"),
+}
+
+
+@pytest.mark.parametrize("case", EDITS)
+def test_what_contradicts_itself_is_refused(case, folder, tmp_path):
+    kind, schema, arrays, words = EDITS[case]
+    path = edited(folder / f"{kind}.npz", tmp_path / "agent.npz", schema, arrays)
+    with pytest.raises(errors.InvalidSnapshot, match=f"agent.npz (cannot be used: )?.*{words}"):
+        Agent.load(path)
+
+
+def test_counts_below_0_are_refused(folder, tmp_path):
+    described, _ = snapshot.flatten(Agent.load(folder / "windowed.npz").state)
+    place = next(i for i, (name, *_) in enumerate(described) if name.endswith(".seen"))
+    edited(folder / "windowed.npz", tmp_path / "agent.npz", {}, {f"state_{place}": with_first(-1)})
+    with pytest.raises(
+        errors.InvalidSnapshot, match="seen of the state counts or names something, and must not be neg"
+    ):
+        Agent.load(tmp_path / "agent.npz")
+
+
+def test_a_state_that_is_not_finite_is_not_saved(folder, tmp_path):
+    before = (folder / "fixed.npz").read_bytes()
+    (tmp_path / "agent.npz").write_bytes(before)
+    policy = make("lin_ts")
+    broken = policy._replace(init=lambda *given: jax.tree.map(lambda leaf: leaf * np.nan, policy.init(*given)))
+    agent = Agent(broken, arms=np.eye(2), draws=0)
+    with pytest.raises(
+        errors.NotFinite, match="of the state contains NaN or infinity, and is not saved: load the last"
+    ):
+        agent.save(tmp_path / "agent.npz")
+    assert (tmp_path / "agent.npz").read_bytes() == before
+
+
+def test_states_are_taken_apart_and_put_together():
+    state = {"a": jax.numpy.arange(3.0), "b": (jax.numpy.asarray(True), jax.numpy.zeros((2, 0), int))}
+    described, arrays = snapshot.flatten(state)
+    assert described == [["['a']", [3], "float64"], ["['b'][0]", [], "bool"], ["['b'][1]", [2, 0], "int64"]]
+    like = jax.tree.map(jax.numpy.zeros_like, state)
+    assert_same(snapshot.unflatten(like, described, arrays, "a file"), state)
+    with pytest.raises(errors.InvalidSnapshot, match=r"a file holds a state of another kind: .* instead of"):
+        snapshot.unflatten({"a": like["a"]}, described, arrays, "a file")
+    with pytest.raises(errors.InvalidArgument, match="has dtype complex128, which cannot be saved"):
+        snapshot.flatten({"a": jax.numpy.ones(2, complex)})

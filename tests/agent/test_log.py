@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from explorax import Agent, errors
-from explorax.agent import ids, learning, propensity
-from explorax.agent.ids import Ids, Span
+from explorax.agent import compiled, log, propensity
+from explorax.agent.log import Ids, Pending, Span, as_ids
 from explorax.policies.base import Action, Policy
 
 KEPT = Path(__file__).parent / "snapshots"
@@ -75,11 +75,11 @@ def test_ids_are_unique_over_restarts(tmp_path):
 
 
 def test_offsets_are_far_from_earlier_ids(monkeypatch):
-    drawn = iter([5 + ids.ROOM, 7 * ids.ROOM, 2**40, 2**41])
+    drawn = iter([5 + log.ROOM, 7 * log.ROOM, 2**40, 2**41])
     monkeypatch.setattr("secrets.randbelow", lambda most: next(drawn))
-    earlier = [Span(0, 0, 10), Span(2 * ids.ROOM, 10, 20), Span(8 * ids.ROOM, 20, 30)]
-    offset = ids.fresh_offset(earlier, 30, 2**40 + ids.ROOM - 30)  # all but the last are too near to one of them
-    assert offset + 30 == 2**41 + ids.ROOM
+    earlier = [Span(0, 0, 10), Span(2 * log.ROOM, 10, 20), Span(8 * log.ROOM, 20, 30)]
+    offset = log.fresh_offset(earlier, 30, 2**40 + log.ROOM - 30)  # all but the last are too near to one of them
+    assert offset + 30 == 2**41 + log.ROOM
 
 
 def test_numbers_of_ids():
@@ -97,7 +97,7 @@ def test_numbers_of_ids():
 
 
 def test_decisions_that_fail_are_forgotten_in_the_end(monkeypatch):
-    monkeypatch.setattr(ids, "UNDER_WAY", 2)
+    monkeypatch.setattr(log, "UNDER_WAY", 2)
     known = Ids()
     for _ in range(5):
         known.take(1)
@@ -170,7 +170,7 @@ def test_many_choosers_while_the_agent_is_saved(tmp_path):
 
 
 def test_a_decision_is_not_dropped_while_its_reward_is_learned(monkeypatch):
-    agent, learn = counting(max_pending=2), learning.learn
+    agent, learn = counting(max_pending=2), compiled.learn
     first, second = agent.choose_many(2)
 
     def and_choose(*arguments):
@@ -178,7 +178,7 @@ def test_a_decision_is_not_dropped_while_its_reward_is_learned(monkeypatch):
         agent.choose_many(2)  # more than may wait
         return learned
 
-    monkeypatch.setattr(learning, "learn", and_choose)
+    monkeypatch.setattr(compiled, "learn", and_choose)
     agent.learn(first.id, 0.5)
     np.testing.assert_array_equal(agent.state, [1.0, 0.5])
     assert agent.pending == [2, 3]
@@ -196,7 +196,7 @@ def test_a_reward_that_cannot_be_learned_may_be_learned_later(monkeypatch):
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patched:
-        patched.setattr(learning, "learn", fails)
+        patched.setattr(compiled, "learn", fails)
         with pytest.raises(RuntimeError, match="out of memory"):
             agent.learn(first.id, 1.0)
     np.testing.assert_array_equal(agent.state, [0.0, 0.0])
@@ -281,3 +281,85 @@ def test_settings_of_an_agent_may_be_given_anew(tmp_path):
     ]:
         with pytest.raises(errors.InvalidArgument, match=words):
             Agent.load(tmp_path / "agent.npz", COUNTING, **settings)
+
+
+def test_an_interrupt_leaves_a_reward_learned_once(tmp_path, monkeypatch):
+    """After the state was replaced, and before the decision was removed from those that wait."""
+
+    def interrupted(self, ids):
+        if ids:
+            raise KeyboardInterrupt
+
+    agent = counting()
+    first, second = agent.choose_many(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(log.Pending, "remove", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agent.learn(first.id, 0.5)
+    np.testing.assert_array_equal(agent.state, [1.0, 0.5])
+    for each in (saved(agent, tmp_path / "agent.npz"), agent):
+        assert each.pending == [second.id]
+        assert not each.is_pending(first.id)
+        with pytest.raises(errors.AlreadyRewarded):
+            each.learn(first.id, 0.5)
+        each.learn(second.id, 1.0)
+        np.testing.assert_array_equal(each.state, [2.0, 1.5])
+
+
+# Pending decisions by themselves
+
+
+def pending_with(count, limit=100):
+    pending = Pending(2, "float32", limit)
+    for number in range(count):
+        assert pending.take(1) == number
+        assert pending.made_one(number, 10 + number, np.full(2, float(number))) == number
+    return pending
+
+
+def test_what_waits_is_kept_as_it_was():
+    pending = pending_with(3)
+    assert pending.take(2) == 3
+    assert pending.made(3, np.array([7, 8]), np.ones((2, 2))) == range(3, 5)
+    assert pending.waiting() == [0, 1, 2, 3, 4]
+    rows, features = pending.hold([4, 1])
+    assert rows.tolist() == [8, 11]
+    np.testing.assert_array_equal(features, [[1, 1], [1, 1]])
+    assert pending.hold([2]).features.tolist() == [[2.0, 2.0]]
+    pending.remove([2])
+    assert pending.waiting() == [0, 1, 3, 4]
+    assert 2 not in pending
+    with pytest.raises(errors.AlreadyRewarded, match="decision 2 has had its reward already"):
+        pending.hold([0, 2])
+
+
+def test_slots_are_used_again():
+    pending = pending_with(5)
+    for number in range(5, 500):
+        pending.remove([number - 5])
+        pending.made_one(pending.take(1), 0, np.zeros(2))
+    assert pending.room == 16  # for what waits, not for what has ever been
+
+
+def test_a_ledger_goes_on_where_it_was_taken():
+    pending = pending_with(6, limit=4)
+    pending.remove([3])
+    ledger = pending.ledger()
+    assert (ledger.decisions, ledger.dropped, ledger.unsure, ledger.waiting.tolist()) == (6, 2, 2, [2, 4, 5])
+    for same_ids in (True, False):
+        again = Pending(2, "float32", 4)
+        again.resume(ledger, same_ids)
+        assert again.waiting() == [2, 4, 5]
+        assert again.hold([4]).rows.tolist() == [14]
+        assert again.take(1) == 6
+        assert (again.made_one(6, 0, np.zeros(2)) == 6) is same_ids
+        assert again.ledger().waiting[:3].tolist() == [2, 4, 5]
+
+
+def test_ids_are_whole_numbers():
+    assert as_ids(np.int32(3)) == ([3], True)
+    assert as_ids([]) == ([], False)
+    assert as_ids(np.array([1, 2])) == ([1, 2], False)
+    for bad in (1.0, "1", True, [1.5], [[1]], None, [2**80]):
+        with pytest.raises(errors.InvalidArgument, match="must be the id of a decision, a whole number, or a list"):
+            as_ids(bad)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from explorax import errors
-from explorax.agent import sets
+from explorax.agent import arm_sets
 
 CENTER = np.array([0.5, -2.0, 1.0])
 SHAPE = np.array([[2.0, 0.9, 0.1], [0.9, 1.0, -0.3], [0.1, -0.3, 0.5]])
@@ -54,12 +54,12 @@ def all_vertices(A, b):
 
 
 ARM_SETS = {
-    "ball": sets.ball(CENTER, 0.7),
-    "ellipsoid": sets.ellipsoid(CENTER, SHAPE),
-    "box": sets.box(LOW, HIGH),
-    "polytope": sets.polytope(*cut_box(np.random.default_rng(5), 3, 6)),
-    "pyramid": sets.polytope(*PYRAMID),  # four constraints meet in its tip
-    "simplex": sets.polytope(*simplex(3)),
+    "ball": arm_sets.ball(CENTER, 0.7),
+    "ellipsoid": arm_sets.ellipsoid(CENTER, SHAPE),
+    "box": arm_sets.box(LOW, HIGH),
+    "polytope": arm_sets.polytope(*cut_box(np.random.default_rng(5), 3, 6)),
+    "pyramid": arm_sets.polytope(*PYRAMID),  # four constraints meet in its tip
+    "simplex": arm_sets.polytope(*simplex(3)),
 }
 every_set = pytest.mark.parametrize("arms", ARM_SETS.values(), ids=ARM_SETS)
 DIRECTIONS = np.random.default_rng(1).normal(size=(200, 3))
@@ -131,8 +131,8 @@ def test_no_direction_gives_a_point_of_the_set(arms):
 @every_set
 def test_a_set_made_again_gives_the_same_bits(arms):
     assert all(value.dtype == np.float64 for value in arms.parameters.values())
-    again = sets.make(arms.kind, {name: value.copy() for name, value in arms.parameters.items()})
-    assert (again.kind, again.features, again.countable) == (arms.kind, 3, arms.kind in ("box", "polytope"))
+    again = arm_sets.make(arms.kind, {name: value.copy() for name, value in arms.parameters.items()})
+    assert (again.kind, again.n_features, again.countable) == (arms.kind, 3, arms.kind in ("box", "polytope"))
     for name, value in arms.parameters.items():
         assert_array_equal(again.parameters[name], value)
     assert_array_equal(again.maximize(DIRECTIONS), arms.maximize(DIRECTIONS))
@@ -140,7 +140,7 @@ def test_a_set_made_again_gives_the_same_bits(arms):
 
 def test_parameters_are_copies_that_cannot_change():
     low = LOW.copy()
-    arms = sets.box(low, HIGH)
+    arms = arm_sets.box(low, HIGH)
     low[0] = -100.0
     assert_array_equal(arms.parameters["low"], LOW)
     for kept in ARM_SETS.values():
@@ -174,7 +174,7 @@ def test_a_ball_is_an_ellipsoid_with_equal_axes(seed, features, exponent):
     rng = np.random.default_rng(seed)
     center, radius, directions = rng.normal(size=features), 10.0**exponent, rng.normal(size=(10, features))
     center *= radius
-    first, second = sets.ball(center, radius), sets.ellipsoid(center, radius**2 * np.eye(features))
+    first, second = arm_sets.ball(center, radius), arm_sets.ellipsoid(center, radius**2 * np.eye(features))
     assert_allclose(first.maximize(directions), second.maximize(directions), rtol=1e-13, atol=1e-13 * radius)
 
 
@@ -186,8 +186,8 @@ def test_ellipsoids_whose_features_have_different_units(seed, features, spread):
     root = rng.normal(size=(features, features)) + 2 * np.eye(features)
     units = 10.0 ** rng.uniform(-spread, spread, features)
     center, directions = rng.normal(size=features), rng.normal(size=(10, features))
-    plain = sets.ellipsoid(center, root @ root.T)
-    other = sets.ellipsoid(units * center, (root @ root.T) * np.outer(units, units))
+    plain = arm_sets.ellipsoid(center, root @ root.T)
+    other = arm_sets.ellipsoid(units * center, (root @ root.T) * np.outer(units, units))
     best = plain.maximize(directions)
     assert_allclose(other.maximize(directions / units) / units, best, rtol=1e-8, atol=1e-8)
     assert all(other.contains(units * x) for x in best)
@@ -200,7 +200,7 @@ def test_a_box_is_a_polytope(seed, features):
     rng = np.random.default_rng(seed)
     low = rng.normal(size=features) * 10.0 ** rng.uniform(-3, 3, features)
     high = low + rng.exponential(size=features)
-    first, second = sets.box(low, high), sets.polytope(*as_halfspaces(low, high))
+    first, second = arm_sets.box(low, high), arm_sets.polytope(*as_halfspaces(low, high))
     directions = rng.choice([-1.0, 1.0], (20, features)) * rng.uniform(0.1, 1.0, (20, features))
     corners = first.maximize(directions)
     assert np.all((corners == low) | (corners == high))
@@ -215,7 +215,7 @@ def test_a_box_where_a_coordinate_does_not_matter_gives_its_middle(direction, be
 
 
 def test_a_box_looks_at_the_sign_of_very_different_numbers():
-    assert_array_equal(sets.box([-1.0, -1.0], [1.0, 1.0]).maximize([[1e300, -1e-300]]), [[1.0, -1.0]])
+    assert_array_equal(arm_sets.box([-1.0, -1.0], [1.0, 1.0]).maximize([[1e300, -1e-300]]), [[1.0, -1.0]])
 
 
 @MODEST
@@ -224,7 +224,7 @@ def test_polytopes_against_all_their_vertices(seed, features, cuts):
     rng = np.random.default_rng(seed)
     A, b = cut_box(rng, features, cuts)
     vertices, directions = all_vertices(A, b), rng.normal(size=(20, features))
-    best = sets.polytope(A, b).maximize(directions)
+    best = arm_sets.polytope(A, b).maximize(directions)
     assert_allclose(np.sum(best * directions, axis=1), np.max(directions @ vertices.T, axis=1), rtol=1e-9, atol=1e-9)
     distances = np.linalg.norm(best[:, None] - vertices, axis=2)
     assert np.max(np.min(distances, axis=1)) < 1e-9
@@ -239,9 +239,9 @@ def test_polytopes_of_any_size_and_units(seed, size, far, spread):
     directions = rng.normal(size=(10, 3))
     units, lengths = 10.0 ** (size + rng.uniform(-spread, spread, 3)), 10.0 ** rng.uniform(-40, 40, len(A) + 1)
     A_far, b_far = np.vstack([A, rng.normal(size=3)]), np.append(b, 10.0 ** (far + 2))
-    other = sets.polytope(A_far / units * lengths[:, None], b_far * lengths)
+    other = arm_sets.polytope(A_far / units * lengths[:, None], b_far * lengths)
     assert_allclose(
-        other.maximize(directions / units) / units, sets.polytope(A, b).maximize(directions), rtol=1e-6, atol=1e-6
+        other.maximize(directions / units) / units, arm_sets.polytope(A, b).maximize(directions), rtol=1e-6, atol=1e-6
     )
 
 
@@ -265,8 +265,8 @@ def test_polytopes_of_any_size_and_units(seed, size, far, spread):
     ids=["simplex", "pyramid", "edge", "point", "equalities", "empty row", "octahedron"],
 )
 def test_equal_vertices_have_equal_bits(halfspaces, vertices):
-    arms = sets.polytope(*halfspaces)
-    directions = np.random.default_rng(2).normal(size=(300, arms.features))
+    arms = arm_sets.polytope(*halfspaces)
+    directions = np.random.default_rng(2).normal(size=(300, arms.n_features))
     best = arms.maximize(directions)
     assert len(np.unique(best, axis=0)) == len(vertices)
     nearest = np.argmax(directions @ np.transpose(vertices), axis=1)
@@ -278,7 +278,7 @@ def test_a_vertex_where_many_constraints_meet_has_the_same_bits_however_it_is_fo
     """At a vertex of a cross-polytope the solver ends in one of many bases, each with a rounding of its own."""
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
     A = np.array(list(itertools.product([-1.0, 1.0], repeat=4))) @ turn
-    arms = sets.polytope(A, 1 + A @ np.full(4, 0.3))
+    arms = arm_sets.polytope(A, 1 + A @ np.full(4, 0.3))
     directions = np.random.default_rng(4).normal(size=(100, 4))
     alone = np.concatenate([arms.maximize(direction[None]) for direction in directions])
     assert len(np.unique(alone, axis=0)) == 8
@@ -286,8 +286,8 @@ def test_a_vertex_where_many_constraints_meet_has_the_same_bits_however_it_is_fo
 
 
 def test_directions_without_a_single_maximizer_do_not_mislead_the_others(monkeypatch):
-    arms = sets.polytope(*as_halfspaces([-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]))
-    solve, axes = sets.solve, np.vstack([np.eye(3), -np.eye(3)])
+    arms = arm_sets.polytope(*as_halfspaces([-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]))
+    solve, axes = arm_sets.solve, np.vstack([np.eye(3), -np.eye(3)])
 
     def solve_like_an_interior_point_method(direction, rows, limits):
         """Where a whole face is best, some solvers end in its middle, which is no vertex."""
@@ -295,7 +295,7 @@ def test_directions_without_a_single_maximizer_do_not_mislead_the_others(monkeyp
         result.x[direction == 0] = 0.0
         return result
 
-    monkeypatch.setattr(sets, "solve", solve_like_an_interior_point_method)
+    monkeypatch.setattr(arm_sets, "solve", solve_like_an_interior_point_method)
     clear = np.random.default_rng(6).normal(size=(50, 3))
     best = arms.maximize(np.vstack([np.zeros((1, 3)), axes, clear]))
     assert_allclose(best, np.vstack([np.zeros((1, 3)), axes, np.sign(clear)]))
@@ -304,15 +304,15 @@ def test_directions_without_a_single_maximizer_do_not_mislead_the_others(monkeyp
 def test_nearly_parallel_constraints_do_not_move_a_vertex():
     """At (0, 0) the third constraint is nearly an equality; its vertex with the second is 0.005 away."""
     A, b = as_halfspaces([-1.0, -1.0], [1.0, 0.0])
-    arms = sets.polytope(np.vstack([A, [[1e-6, 1.0], [2e-6, 1.0]]]), np.append(b, [0.0, 5e-9]))
+    arms = arm_sets.polytope(np.vstack([A, [[1e-6, 1.0], [2e-6, 1.0]]]), np.append(b, [0.0, 5e-9]))
     assert_allclose(arms.maximize([[5e-7, 1.0]]), [[0.0, 0.0]], atol=1e-8)
 
 
 def test_features_of_different_units_around_large_numbers():
     units, offset = np.array([1e-2, 1.0, 1e3]), np.array([10.0, 1e5, -1e4])
     A, b = cut_box(np.random.default_rng(3), 3, 8)
-    best = sets.polytope(A, b).maximize(DIRECTIONS)
-    other = sets.polytope(A / units, b + A / units @ offset)
+    best = arm_sets.polytope(A, b).maximize(DIRECTIONS)
+    other = arm_sets.polytope(A / units, b + A / units @ offset)
     assert_allclose((other.maximize(DIRECTIONS / units) - offset) / units, best, rtol=1e-7, atol=1e-7)
 
 
@@ -321,11 +321,11 @@ def test_features_of_different_units_around_large_numbers():
 def test_sets_and_directions_may_both_be_huge_or_tiny(size, length):
     directions = length * DIRECTIONS[:20]
     for small, large in (
-        (sets.ball(CENTER, 0.7), sets.ball(size * CENTER, size * 0.7)),
-        (sets.ellipsoid(CENTER, SHAPE), sets.ellipsoid(size * CENTER, size**2 * SHAPE)),
-        (sets.box(LOW, HIGH), sets.box(size * LOW, size * HIGH)),
-        (sets.polytope(*PYRAMID), sets.polytope(PYRAMID[0], size * PYRAMID[1])),
-        (sets.polytope(*PYRAMID), sets.polytope(PYRAMID[0] / size, PYRAMID[1])),
+        (arm_sets.ball(CENTER, 0.7), arm_sets.ball(size * CENTER, size * 0.7)),
+        (arm_sets.ellipsoid(CENTER, SHAPE), arm_sets.ellipsoid(size * CENTER, size**2 * SHAPE)),
+        (arm_sets.box(LOW, HIGH), arm_sets.box(size * LOW, size * HIGH)),
+        (arm_sets.polytope(*PYRAMID), arm_sets.polytope(PYRAMID[0], size * PYRAMID[1])),
+        (arm_sets.polytope(*PYRAMID), arm_sets.polytope(PYRAMID[0] / size, PYRAMID[1])),
     ):
         best = large.maximize(directions)
         assert_allclose(best / size, small.maximize(directions), rtol=1e-12, atol=1e-12)
@@ -334,28 +334,28 @@ def test_sets_and_directions_may_both_be_huge_or_tiny(size, length):
 
 
 def test_linear_programs_are_solved_for_vertices_and_not_for_directions(monkeypatch):
-    arms = sets.polytope(*simplex(4))
+    arms = arm_sets.polytope(*simplex(4))
     solved = []
-    monkeypatch.setattr(sets, "solve", lambda *program, solve=sets.solve: solved.append(1) or solve(*program))
+    monkeypatch.setattr(arm_sets, "solve", lambda *program, solve=arm_sets.solve: solved.append(1) or solve(*program))
     arms.maximize(np.random.default_rng(3).normal(size=(500, 4)))
     assert len(solved) == 4
 
 
 def test_only_a_polytope_needs_scipy(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    assert sets.make("box", {"low": LOW, "high": HIGH}).contains(LOW)
+    assert arm_sets.make("box", {"low": LOW, "high": HIGH}).contains(LOW)
     with pytest.raises(ImportError, match=r"a polytope of arms needs scipy.optimize: pip install 'explorax\[agent\]'"):
-        sets.polytope(*PYRAMID)
+        arm_sets.polytope(*PYRAMID)
 
 
 @pytest.mark.parametrize("offset", [1e2, 1e4, 1e7])
 def test_sets_far_from_the_origin_contain_their_maximizers(offset):
     A, b = as_halfspaces(LOW, HIGH)
     for arms in (
-        sets.ball(offset + CENTER, 0.7),
-        sets.ellipsoid(offset + CENTER, SHAPE),
-        sets.box(offset + LOW, offset + HIGH),
-        sets.polytope(A, b + A @ np.full(3, offset)),
+        arm_sets.ball(offset + CENTER, 0.7),
+        arm_sets.ellipsoid(offset + CENTER, SHAPE),
+        arm_sets.box(offset + LOW, offset + HIGH),
+        arm_sets.polytope(A, b + A @ np.full(3, offset)),
     ):
         assert all(arms.contains(x) for x in arms.maximize(DIRECTIONS))
         assert not arms.contains(np.full(3, 1.001 * offset + 10))
@@ -364,71 +364,91 @@ def test_sets_far_from_the_origin_contain_their_maximizers(offset):
 def test_points_so_far_away_that_differences_overflow_are_outside():
     for arms in ARM_SETS.values():
         assert arms.contains(np.full(3, -1.7e308)) is False
-    assert not sets.ball([8e307], 1.0).contains([-1.7e308])
+    assert not arm_sets.ball([8e307], 1.0).contains([-1.7e308])
 
 
 @pytest.mark.parametrize(
     ("maker", "arguments", "error", "words"),
     [
-        (sets.ball, (1.0, 1.0), errors.InvalidShape, r"center has shape \(\) where \(at least 1,\) is needed"),
-        (sets.ball, ([], 1.0), errors.InvalidShape, r"center has shape \(0,\)"),
-        (sets.ball, ([0.0, np.nan], 1.0), errors.InvalidFeatures, "center contains NaN or infinity"),
-        (sets.ball, ("here", 1.0), errors.InvalidFeatures, "center cannot be read as an array of numbers: 'here'"),
-        (sets.ball, ([1.0, [2.0]], 1.0), errors.InvalidFeatures, "center cannot be read"),
-        (sets.ball, ([1.0 + 2.0j], 1.0), errors.InvalidFeatures, "center cannot be read"),
-        (sets.ball, ([10**400], 1.0), errors.InvalidFeatures, "center cannot be read"),
-        (sets.ball, ([0.0], 0.0), errors.InvalidArgument, "radius=0.0 must be a finite number above 0"),
-        (sets.ball, ([0.0], -1), errors.InvalidArgument, "radius=-1"),
-        (sets.ball, ([0.0], np.inf), errors.InvalidArgument, "radius=inf"),
-        (sets.ball, ([0.0], "wide"), errors.InvalidArgument, "radius='wide'"),
-        (sets.ball, ([0.0], np.ones(2)), errors.InvalidArgument, "radius=array"),
-        (sets.ball, ([1e308], 1e308), errors.InvalidArgument, "the ball reaches too far for float64"),
-        (sets.ellipsoid, ([0.0, 0.0], np.eye(3)), errors.InvalidShape, r"shape has shape \(3, 3\) where \(2, 2\)"),
-        (sets.ellipsoid, ([0.0], [[np.inf]]), errors.InvalidFeatures, "shape contains NaN or infinity"),
-        (sets.ellipsoid, ([0, 0], [[1, 0.5], [0, 1]]), errors.InvalidArgument, r"not symmetric: shape\[0, 1\] is 0.5"),
-        (sets.ellipsoid, ([0, 0], [[1, 0], [0, -2]]), errors.InvalidArgument, r"definite: shape\[1, 1\] is -2.0"),
-        (sets.ellipsoid, ([0, 0], [[1, 2], [2, 1]]), errors.InvalidArgument, "smallest eigenvalue is -1; .* flat"),
-        (sets.ellipsoid, ([0, 0], [[1, 1], [1, 1]]), errors.InvalidArgument, "not positive definite"),
-        (sets.ellipsoid, ([0, 0], [[1e-300, 1e300], [1e300, 1e-300]]), errors.InvalidArgument, "not positive definite"),
-        (sets.box, ([0.0, 2.0], [1.0, 1.0]), errors.InvalidArgument, r"low\[1\]=2.0 is above high\[1\]=1.0"),
-        (sets.box, ([0.0, 2.0], [1.0]), errors.InvalidShape, r"high has shape \(1,\) where \(2,\) is needed"),
-        (sets.box, ([0.0], [np.inf]), errors.InvalidFeatures, "high contains NaN or infinity: give finite numbers"),
-        (sets.box, ([[0.0]], [[1.0]]), errors.InvalidShape, r"low has shape \(1, 1\)"),
-        (sets.polytope, ([1.0], [1.0]), errors.InvalidShape, r"A has shape \(1,\) where \(at least 1, at least 1\)"),
-        (sets.polytope, (np.zeros((0, 2)), []), errors.InvalidShape, r"A has shape \(0, 2\)"),
-        (sets.polytope, (np.eye(2), [1.0]), errors.InvalidShape, r"b has shape \(1,\) where \(2,\) is needed"),
-        (sets.polytope, (np.eye(2), [1.0, np.inf]), errors.InvalidFeatures, "b contains NaN or infinity"),
-        (sets.polytope, (np.full((2, 2), np.nan), [1, 1]), errors.InvalidFeatures, "A contains NaN or infinity"),
+        (arm_sets.ball, (1.0, 1.0), errors.InvalidShape, r"center has shape \(\) where \(at least 1,\) is needed"),
+        (arm_sets.ball, ([], 1.0), errors.InvalidShape, r"center has shape \(0,\)"),
+        (arm_sets.ball, ([0.0, np.nan], 1.0), errors.InvalidFeatures, "center contains NaN or infinity"),
+        (arm_sets.ball, ("here", 1.0), errors.InvalidFeatures, "center cannot be read as an array of numbers: 'here'"),
+        (arm_sets.ball, ([1.0, [2.0]], 1.0), errors.InvalidFeatures, "center cannot be read"),
+        (arm_sets.ball, ([1.0 + 2.0j], 1.0), errors.InvalidFeatures, "center cannot be read"),
+        (arm_sets.ball, ([10**400], 1.0), errors.InvalidFeatures, "center cannot be read"),
+        (arm_sets.ball, ([0.0], 0.0), errors.InvalidArgument, "radius=0.0 must be a finite number above 0"),
+        (arm_sets.ball, ([0.0], -1), errors.InvalidArgument, "radius=-1"),
+        (arm_sets.ball, ([0.0], np.inf), errors.InvalidArgument, "radius=inf"),
+        (arm_sets.ball, ([0.0], "wide"), errors.InvalidArgument, "radius='wide'"),
+        (arm_sets.ball, ([0.0], np.ones(2)), errors.InvalidArgument, "radius=array"),
+        (arm_sets.ball, ([1e308], 1e308), errors.InvalidArgument, "the ball reaches too far for float64"),
+        (arm_sets.ellipsoid, ([0.0, 0.0], np.eye(3)), errors.InvalidShape, r"shape has shape \(3, 3\) where \(2, 2\)"),
+        (arm_sets.ellipsoid, ([0.0], [[np.inf]]), errors.InvalidFeatures, "shape contains NaN or infinity"),
         (
-            sets.polytope,
+            arm_sets.ellipsoid,
+            ([0, 0], [[1, 0.5], [0, 1]]),
+            errors.InvalidArgument,
+            r"not symmetric: shape\[0, 1\] is 0.5",
+        ),
+        (arm_sets.ellipsoid, ([0, 0], [[1, 0], [0, -2]]), errors.InvalidArgument, r"definite: shape\[1, 1\] is -2.0"),
+        (arm_sets.ellipsoid, ([0, 0], [[1, 2], [2, 1]]), errors.InvalidArgument, "smallest eigenvalue is -1; .* flat"),
+        (arm_sets.ellipsoid, ([0, 0], [[1, 1], [1, 1]]), errors.InvalidArgument, "not positive definite"),
+        (
+            arm_sets.ellipsoid,
+            ([0, 0], [[1e-300, 1e300], [1e300, 1e-300]]),
+            errors.InvalidArgument,
+            "not positive definite",
+        ),
+        (arm_sets.box, ([0.0, 2.0], [1.0, 1.0]), errors.InvalidArgument, r"low\[1\]=2.0 is above high\[1\]=1.0"),
+        (arm_sets.box, ([0.0, 2.0], [1.0]), errors.InvalidShape, r"high has shape \(1,\) where \(2,\) is needed"),
+        (arm_sets.box, ([0.0], [np.inf]), errors.InvalidFeatures, "high contains NaN or infinity: give finite numbers"),
+        (arm_sets.box, ([[0.0]], [[1.0]]), errors.InvalidShape, r"low has shape \(1, 1\)"),
+        (
+            arm_sets.polytope,
+            ([1.0], [1.0]),
+            errors.InvalidShape,
+            r"A has shape \(1,\) where \(at least 1, at least 1\)",
+        ),
+        (arm_sets.polytope, (np.zeros((0, 2)), []), errors.InvalidShape, r"A has shape \(0, 2\)"),
+        (arm_sets.polytope, (np.eye(2), [1.0]), errors.InvalidShape, r"b has shape \(1,\) where \(2,\) is needed"),
+        (arm_sets.polytope, (np.eye(2), [1.0, np.inf]), errors.InvalidFeatures, "b contains NaN or infinity"),
+        (arm_sets.polytope, (np.full((2, 2), np.nan), [1, 1]), errors.InvalidFeatures, "A contains NaN or infinity"),
+        (
+            arm_sets.polytope,
             (np.eye(2), [1.0, 1.0]),
             errors.InvalidArgument,
             r"lets x\[0\] be arbitrarily small: add bounds",
         ),
         (
-            sets.polytope,
+            arm_sets.polytope,
             ([[-1, 0], [0, 1], [0, -1]], [0, 1, 1]),
             errors.InvalidArgument,
             r"x\[0\] be arbitrarily large",
         ),
-        (sets.polytope, ([[1, -1], [-1, 1]], [0, 0]), errors.InvalidArgument, r"x\[0\] be arbitrarily small"),
-        (sets.polytope, ([[0.0, 0.0]], [1.0]), errors.InvalidArgument, r"x\[0\] be arbitrarily small"),
-        (sets.polytope, ([[1.0], [-1.0]], [1.0, -2.0]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
-        (sets.polytope, ([[1, 0], [-1, 0]], [1.0, -2.0]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
-        (sets.polytope, ([[1.0], [-1.0], [0.0]], [1, 1, -1]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
-        (sets.polytope, ([[1.0], [-1.0]], [1e308, 1e308]), errors.InvalidArgument, "reaches too far for float64"),
-        (sets.polytope, ([[1.0], [-1.0]], [0.0, 0.0]), errors.InvalidArgument, "too small beside b, or x = 0 alone"),
+        (arm_sets.polytope, ([[1, -1], [-1, 1]], [0, 0]), errors.InvalidArgument, r"x\[0\] be arbitrarily small"),
+        (arm_sets.polytope, ([[0.0, 0.0]], [1.0]), errors.InvalidArgument, r"x\[0\] be arbitrarily small"),
+        (arm_sets.polytope, ([[1.0], [-1.0]], [1.0, -2.0]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
+        (arm_sets.polytope, ([[1, 0], [-1, 0]], [1.0, -2.0]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
+        (arm_sets.polytope, ([[1.0], [-1.0], [0.0]], [1, 1, -1]), errors.InvalidArgument, "no x has Ax ≤ b: .* empty"),
+        (arm_sets.polytope, ([[1.0], [-1.0]], [1e308, 1e308]), errors.InvalidArgument, "reaches too far for float64"),
         (
-            sets.polytope,
+            arm_sets.polytope,
+            ([[1.0], [-1.0]], [0.0, 0.0]),
+            errors.InvalidArgument,
+            "too small beside b, or x = 0 alone",
+        ),
+        (
+            arm_sets.polytope,
             as_halfspaces([0.0, 0.0], [1e10, 1.0]),
             errors.InvalidArgument,
             r"x\[1\] vary by 0.5 only, in a set that reaches to 1e\+10: measure features in units",
         ),
-        (sets.make, ("bal", {}), errors.UnknownName, "unknown kind of arm set 'bal': did you mean 'ball'"),
-        (sets.make, (3, {}), errors.UnknownName, "unknown kind of arm set 3"),
-        (sets.make, ("ball", {"centre": [0.0]}), errors.UnknownName, "'centre': did you mean 'center'"),
+        (arm_sets.make, ("bal", {}), errors.UnknownName, "unknown kind of arm set 'bal': did you mean 'ball'"),
+        (arm_sets.make, (3, {}), errors.UnknownName, "unknown kind of arm set 3"),
+        (arm_sets.make, ("ball", {"centre": [0.0]}), errors.UnknownName, "'centre': did you mean 'center'"),
         (
-            sets.make,
+            arm_sets.make,
             ("ball", {"center": [0.0]}),
             errors.InvalidArgument,
             "'ball' needs center, radius: give radius too",

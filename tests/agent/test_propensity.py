@@ -10,6 +10,8 @@ from scipy import special, stats
 
 import explorax
 from explorax import Agent, make
+from explorax.agent.decisions import Decider
+from explorax.agent.offers import Fixed
 from explorax.agent.propensity import Knowledge, checked_draws, standard_error
 from explorax.policies._template import boltzmann
 from tests.statistics import FALSE_ALARM
@@ -83,9 +85,10 @@ def test_calibration_is_exact_at_few_draws():
     draws, expected, observed, variance = 3, 0.0, 0.0, 0.0
     for seed in range(6):
         agent = trained("glm_tsl", draws=draws, seed=seed)
-        keys, state = agent._keys, agent.state
+        decider = Decider(agent.policy, Fixed(FEATURES, "float64"), seed, draws, 0.0)
+        keys, state = decider.keys, agent.state
         times = np.arange(100, 700)
-        rule = agent._rule
+        rule = decider.rule
 
         @jax.jit
         def everything(t, rule=rule, keys=keys, state=state):
@@ -187,7 +190,7 @@ def test_forced_decisions_have_a_floor_too():
 
 def test_a_floor_works_with_every_kind_of_arms_and_is_saved(tmp_path):
     tables = [MATRIX[:3], MATRIX]
-    changing = Agent(make("lin_ucb"), features=FEATURES, explore_floor=0.5)
+    changing = Agent(make("lin_ucb"), n_features=FEATURES, explore_floor=0.5)
     decisions = changing.choose_many(tables * 10)
     assert set(decisions.propensities[::2]) == {0.5 / 3, 0.5 + 0.5 / 3}
     assert set(decisions.propensities[1::2]) == {0.5 / COUNT, 0.5 + 0.5 / COUNT}

@@ -9,6 +9,7 @@ maximization only (Section 3.3 of the paper).  So any set will do that can tell 
     polytope    Ax ≤ b                         a vertex, found by a linear program
 
 If θ = 0, all arms are equally good: ball, ellipsoid and box answer with their center, a polytope with some point.
+Corners of a box and of a polytope have propensities; no single point of a ball or an ellipsoid has one.
 
 Only the direction of θ matters; its length may be whatever float64 can hold.  All of this is NumPy in float64: JAX
 rounds to float32 unless told otherwise, and two equal vertices must have equal bits.
@@ -33,18 +34,35 @@ FRAMES = 10  # looks at a polytope to find its place and size; one is usual
 
 
 class ArmSet(NamedTuple):
-    """A compact set of arms with d features."""
+    """A compact set of arms with d features.
 
-    kind: str  # "ball", "ellipsoid", "box" or "polytope"
-    features: int  # d
-    parameters: dict[str, np.ndarray]  # `make(kind, parameters)` is the same set again
-    countable: bool  # whether almost all directions lead to one of finitely many arms, so that each has a probability
-    maximize: Callable[[ArrayLike], np.ndarray]  # (M, d) directions θ -> (M, d) arms of largest xᵀθ, row by row
-    contains: Callable[[ArrayLike], bool]  # whether an arm (d,) is in the set, up to rounding
+    Attributes:
+        kind: "ball", "ellipsoid", "box" or "polytope".
+        n_features: The number d of features.
+        parameters: What it was made of; `make(kind, parameters)` is the same set again.
+        countable: Whether almost all directions lead to one of finitely many arms, so that each has a probability.
+        maximize: From (M, d) directions θ to (M, d) arms of largest xᵀθ, row by row.
+        contains: Whether an arm (d,) is in the set, up to rounding.
+    """
+
+    kind: str
+    n_features: int
+    parameters: dict[str, np.ndarray]
+    countable: bool
+    maximize: Callable[[ArrayLike], np.ndarray]
+    contains: Callable[[ArrayLike], bool]
 
 
 def make(kind: str, parameters: Mapping[str, ArrayLike]) -> ArmSet:
-    """The set that has this kind and these parameters."""
+    """Return the set of arms of a kind, by its name.
+
+    Args:
+        kind: "ball", "ellipsoid", "box" or "polytope".
+        parameters: The arguments of the function of that name.
+
+    Raises:
+        InvalidArgument: If there is no such kind, or it cannot have these parameters.
+    """
     makers: dict[str, Callable[..., ArmSet]] = {"ball": ball, "ellipsoid": ellipsoid, "box": box, "polytope": polytope}
     check_names("kind of arm set", [kind], makers)
     needed = list(inspect.signature(makers[kind]).parameters)
@@ -56,7 +74,15 @@ def make(kind: str, parameters: Mapping[str, ArrayLike]) -> ArmSet:
 
 
 def ball(center: ArrayLike, radius: float) -> ArmSet:
-    """All x with ‖x − center‖ ≤ radius."""
+    """Return the set of all x with ‖x − center‖ ≤ radius.
+
+    Args:
+        center: (d,) The middle of the ball.
+        radius: A number above 0.
+
+    Raises:
+        InvalidArgument: If center or radius is no such thing, or the ball reaches too far for float64.
+    """
     middle = numbers("center", center, (None,))
     radius = radius.item() if hasattr(radius, "item") and np.ndim(radius) == 0 else radius
     check_positive("radius", radius)
@@ -65,9 +91,15 @@ def ball(center: ArrayLike, radius: float) -> ArmSet:
 
 
 def ellipsoid(center: ArrayLike, shape: ArrayLike) -> ArmSet:
-    """All x with (x − center)ᵀ S⁻¹ (x − center) ≤ 1 for a positive definite matrix S, the shape.
+    """Return the set of all x with (x − center)ᵀ S⁻¹ (x − center) ≤ 1.
 
-    The half-axes are the eigenvectors of S, as long as the roots of its eigenvalues.
+    Args:
+        center: (d,) The middle of the ellipsoid.
+        shape: (d, d) S, positive definite.  The half-axes are its eigenvectors, as long as the roots of its
+            eigenvalues.
+
+    Raises:
+        InvalidArgument: If shape is not symmetric or not positive definite, or the set reaches too far for float64.
     """
     middle = numbers("center", center, (None,))
     matrix = numbers("shape", shape, (len(middle), len(middle)))
@@ -97,7 +129,7 @@ def ellipsoid(center: ArrayLike, shape: ArrayLike) -> ArmSet:
 def ellipsoidal(
     kind: str, parameters: dict[str, np.ndarray], center: np.ndarray, widths: np.ndarray, root: np.ndarray
 ) -> ArmSet:
-    """The ellipsoid of shape S = LLᵀ, where L is `root` with its rows times `widths`, the extents of the set.
+    """Return the ellipsoid of shape S = LLᵀ, where L is `root` with its rows times `widths`, the extents of the set.
 
     With u = Lᵀθ the maximizer is c + Lu/‖u‖, and x is in the set if ‖L⁻¹(x − c)‖ ≤ 1.
     """
@@ -121,7 +153,15 @@ def ellipsoidal(
 
 
 def box(low: ArrayLike, high: ArrayLike) -> ArmSet:
-    """All x with low ≤ x ≤ high in every coordinate; a feature that is the same for all arms has low = high."""
+    """Return the set of all x with low ≤ x ≤ high in every coordinate.
+
+    Args:
+        low: (d,) The least value of each feature.
+        high: (d,) The largest; the same as low for a feature that all arms share.
+
+    Raises:
+        InvalidArgument: If low is above high somewhere, or they are not finite numbers in equal shapes.
+    """
     least = numbers("low", low, (None,))
     most = numbers("high", high, least.shape)
     if np.any(least > most):
@@ -142,13 +182,21 @@ def box(low: ArrayLike, high: ArrayLike) -> ArmSet:
 
 
 def polytope(A: ArrayLike, b: ArrayLike) -> ArmSet:
-    """All x with Ax ≤ b, of which there must be some, and none arbitrarily far away.
+    """Return the set of all x with Ax ≤ b, of which there must be some, and none arbitrarily far away.
 
     Linear programs are solved with each coordinate moved and scaled to [−1, 1], since the tolerances of the solver are
     absolute.  A coordinate that varies at all must not vary 10⁹ times less than the largest number in the set.
 
     A vertex is computed from the constraints that are equalities there: its bits are the same for all directions that
     lead to it, and equal choices can be counted.
+
+    Args:
+        A: (m, d) One row for each constraint.
+        b: (m,) Their bounds.
+
+    Raises:
+        InvalidArgument: If the set is empty, unbounded, or has features of sizes too far apart.
+        ImportError: If SciPy is not installed.
     """
     given = numbers("A", A, (None, None))
     bounds = numbers("b", b, (len(given),))
@@ -175,7 +223,7 @@ class Program(NamedTuple):
     equalities: np.ndarray  # (m,) whether the constraint is one half of an equality
 
     def maximize(self, directions: np.ndarray) -> np.ndarray:
-        """One linear program for each vertex where possible, and not for each direction.
+        """Solve one linear program for each vertex where possible, and not for each direction.
 
         θ leads to a vertex if θ = Σ λᵢaᵢ with λᵢ ≥ 0 for the constraints i that are equalities at the vertex (and any
         λᵢ where xᵀaᵢ is the same in the whole set).  Where these λᵢ are clearly above 0 no other vertex is as good.
@@ -193,7 +241,7 @@ class Program(NamedTuple):
         return found
 
     def corner(self, direction: np.ndarray) -> "Corner":
-        """Where the linear program of one direction ends."""
+        """Return where the linear program of one direction ends."""
         result = solve(direction, self.rows, self.limits)
         if result.status != 0:
             raise InvalidArgument(f"no maximum found in this polytope: {result.message} Scale A and b to sizes near 1")
@@ -219,7 +267,7 @@ class Corner(NamedTuple):
 
 
 def solve(direction: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> Any:
-    """SciPy's result of the linear program max xᵀθ such that rows @ x ≤ limits."""
+    """Return SciPy's result of the linear program max xᵀθ such that rows @ x ≤ limits."""
     linprog = optional("scipy.optimize", "a polytope of arms", "agent").linprog
     options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the smallest there are
     for presolve in (True, False):  # presolving is faster, but may not tell an empty set from an unbounded one
@@ -231,7 +279,7 @@ def solve(direction: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> Any:
 
 
 def frame(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The middle and the half-width of each coordinate in the set; the size of the set where a coordinate is constant.
+    """Return the middle and the half-width of each coordinate in the set; the set's size where one is constant.
 
     From afar, in units that are much too large, the solver sees only where the set is: it goes closer and looks again.
     """
@@ -263,12 +311,12 @@ def frame(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def framed(
     rows: np.ndarray, limits: np.ndarray, middle: np.ndarray, unit: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The half-spaces as y = (x − middle) / unit sees them."""
+    """Return the half-spaces as y = (x − middle) / unit sees them."""
     return normalized(rows * unit, limits - rows @ middle)
 
 
 def bounding_box(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest value of each coordinate; raises for an empty set and for an unbounded one."""
+    """Return the least and the largest value of each coordinate; raise for an empty set and for an unbounded one."""
     features = rows.shape[1]
     ends = []
     for direction in [np.zeros(features), *-np.eye(features), *np.eye(features)]:
@@ -288,7 +336,7 @@ def bounding_box(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def normalized(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same half-spaces with the largest entry of each row between 1/2 and 1."""
+    """Return the same half-spaces with the largest entry of each row between 1/2 and 1."""
     exponents = scale_of(rows)
     with np.errstate(over="ignore"):  # limits beyond the numbers that float64 holds
         limits = np.clip(np.ldexp(limits, -exponents), -LARGEST, LARGEST)
@@ -296,24 +344,24 @@ def normalized(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def opposites(rows: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Of which constraints aᵀx ≤ β the opposite, aᵀx ≥ β, is a constraint too."""
+    """Tell of which constraints aᵀx ≤ β the opposite, aᵀx ≥ β, is a constraint too."""
     constraints = np.column_stack([rows, limits]) + 0.0  # bytes are compared: there must be no -0.0
     negatives = {(0.0 - constraint).tobytes() for constraint in constraints}
     return np.array([constraint.tobytes() in negatives for constraint in constraints])
 
 
 def scale_of(rows: np.ndarray) -> np.ndarray:
-    """The power of two just above the largest entry of each row."""
+    """Return the power of two just above the largest entry of each row."""
     return np.frexp(np.max(np.abs(rows), axis=1))[1]
 
 
 def scaled(rows: np.ndarray) -> np.ndarray:
-    """Rows with the largest entry of each between 1/2 and 1, or 0: by powers of two, so without rounding."""
+    """Return rows with the largest entry of each between 1/2 and 1, or 0: by powers of two, so without rounding."""
     return np.ldexp(rows, -scale_of(rows)[:, None])
 
 
 def numbers(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> np.ndarray:
-    """A read-only float64 copy of finite numbers in this shape, where None is any length above 0."""
+    """Return a read-only float64 copy of finite numbers in this shape, where None is any length above 0."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "cmMSU":  # complex numbers, times and text, which NumPy would convert
@@ -340,13 +388,13 @@ def checked(
     maximize: Callable[[np.ndarray], np.ndarray],
     contains: Callable[[np.ndarray], bool],
 ) -> ArmSet:
-    """The set, with its functions looking at their arguments first."""
-    features = next(iter(parameters.values())).shape[-1]
+    """Return the set, with its functions looking at their arguments first."""
+    size = next(iter(parameters.values())).shape[-1]
     return ArmSet(
         kind,
-        features,
+        size,
         parameters,
         countable,
-        lambda directions: maximize(numbers("directions", directions, (None, features))),
-        lambda x: contains(numbers("x", x, (features,))),
+        lambda directions: maximize(numbers("directions", directions, (None, size))),
+        lambda x: contains(numbers("x", x, (size,))),
     )

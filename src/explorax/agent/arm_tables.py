@@ -1,0 +1,358 @@
+"""Arms in the rows of a table: how they are given, named, added, retired and restored, and how one is chosen.
+
+A table of arms is a matrix, a mapping of names to rows, a pandas or polars DataFrame (the index of the former holds the
+names), or with an encoder also a list of dicts.  A name is text or a whole number.
+
+Programs are compiled for shapes.  Where the number of arms varies they are padded to one of a few sizes, and a mask
+says which rows are there.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from explorax.agent import compiled
+from explorax.agent.compiled import Packed, Rule
+from explorax.agent.encoding import Encoder
+from explorax.checks import check_magnitude
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+
+LEAST_ROOM = 8  # rows that are added at a time, or that arms on offer are padded to, at the least
+
+Among = Iterable[Hashable] | None
+AmongEach = Among | Iterable[Iterable[Hashable]]  # the same for all decisions, or a list for each
+
+
+# Tables as they are given
+
+
+class Table(NamedTuple):
+    """Arms on offer."""
+
+    names: Sequence[Any]
+    rows: np.ndarray  # (K, d)
+
+
+def read_table(given: Any, n_features: int | None, dtype: str, encoder: Encoder | None) -> Table:
+    """Return the names and the features of arms, however they are given; raise for what cannot be used."""
+    names: Sequence[Any] | None = None
+    if type(given) is np.ndarray:
+        pass  # the quickest to look at
+    elif isinstance(given, Mapping):
+        names, given = list(given), list(given.values())
+    elif hasattr(given, "columns") and hasattr(given, "index"):  # pandas: an index that only counts has no names
+        names = None if list(given.index) == list(range(len(given))) else list(given.index)
+    rows = as_matrix(given, dtype) if encoder is None else encoder.transform(given).astype(dtype)
+    check_magnitude("arms", rows)
+    if n_features not in (None, rows.shape[1]):
+        raise InvalidShape(f"arms have {rows.shape[1]} features where the agent was made for {n_features}")
+    return Table(range(len(rows)) if names is None else checked_names(names), rows)
+
+
+def read_tables(given: Any, n_features: int, dtype: str) -> np.ndarray:
+    """Return the features of arms in N decisions, an array (N, K, d)."""
+    rows = as_matrix(np.asarray(given).reshape(-1, np.shape(given)[-1]), dtype).reshape(np.shape(given))
+    check_magnitude("arms", rows)
+    if rows.shape[-1] != n_features:
+        raise InvalidShape(f"arms have {rows.shape[-1]} features where the agent was made for {n_features}")
+    return rows
+
+
+def as_matrix(given: Any, dtype: str) -> np.ndarray:
+    """Return rows of numbers as a matrix."""
+    if isinstance(given, list | tuple) and any(isinstance(row, Mapping) for row in given):
+        raise InvalidFeatures("arms are given as dicts: make the agent with an encoder, Encoder.fit(sample)")
+    try:
+        rows = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+        if rows.dtype.kind not in "fiub":
+            raise TypeError
+        rows = rows.astype(dtype, copy=False)
+    except (TypeError, ValueError):
+        raise InvalidFeatures(
+            f"arms cannot be read as a matrix of numbers: {str(given)[:200]}; rows of text need an encoder"
+        ) from None
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InvalidShape(f"arms have shape {rows.shape}: give a matrix with one row of features for each arm")
+    return rows
+
+
+def checked_names(names: Iterable[Any]) -> list[Any]:
+    """Return the names, or raise if one cannot be used."""
+    plain = [int(name) if isinstance(name, np.integer) else name for name in names]
+    for name in plain:
+        if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+            raise InvalidArgument(f"arm name {name!r} must be text or a whole number, and not empty")
+    if len(set(plain)) < len(plain):
+        twice = next(name for name in plain if plain.count(name) > 1)
+        raise InvalidArgument(f"arm name {twice!r} is given twice: names must differ")
+    return plain
+
+
+def several(what: str, given: Any) -> Sequence[Any]:
+    """Read what was given for several decisions, one after the other."""
+    if hasattr(given, "to_dicts"):  # polars
+        given = given.to_dicts()
+    elif hasattr(given, "to_dict") and hasattr(given, "columns"):  # pandas
+        given = given.to_dict("records")
+    if isinstance(given, str | Mapping) or not hasattr(given, "__len__") or len(given) == 0:
+        raise InvalidArgument(f"given={str(given)[:200]!r} must be a list of {what}, one for each decision")
+    return given if isinstance(given, list | tuple) else list(given)
+
+
+def read_among(among: AmongEach, number: int) -> tuple[Among, list[Any] | None]:
+    """Return the names eligible in all of so many decisions; or those of each, where it has a list of its own."""
+    if among is None or isinstance(among, str):
+        return among, None
+    among = list(among)
+    if not among or any(isinstance(each, str) or not isinstance(each, Iterable) for each in among):
+        return among, None
+    if len(among) != number:
+        raise InvalidShape(
+            f"among must have one list of names for each of {number} decisions, got {len(among)} lists. "
+            "Give a single list of names for what is the same in all of them."
+        )
+    return None, among
+
+
+def as_dict(given: Any) -> Any:
+    """Return a row of a pandas DataFrame as a dict; anything else as it is."""
+    return given.to_dict() if hasattr(given, "to_dict") and getattr(given, "ndim", 0) == 1 else given
+
+
+# The agent's own arms
+
+
+class Arms(NamedTuple):
+    """Arms with names, in rows that stay theirs; never changed, only replaced."""
+
+    names: tuple[Hashable | None, ...]  # None: a row with the former features of an arm that was updated
+    active: np.ndarray  # (S,) bool: on offer now; rows beyond the names are room for more
+    rows: np.ndarray  # (S, d); without columns where rows depend on a context
+    matrix: Array  # the same on the device
+    attributes: tuple[Mapping[str, Any], ...] = ()  # of each arm, where rows depend on a context
+
+    @classmethod
+    def of(cls, table: Table) -> "Arms":
+        """Make arms whose features are fixed."""
+        names, active = tuple(checked_names(table.names)), np.ones(len(table.rows), bool)
+        rows = table.rows.copy()  # what was given may change
+        return cls(names, active, rows, jnp.asarray(rows))
+
+    @classmethod
+    def none(cls) -> "Arms":
+        """Return the arms of an agent that has none of its own."""
+        return cls((), np.zeros(0, bool), np.zeros((0, 0)), jnp.zeros((0, 0)))
+
+    @classmethod
+    def in_context(cls, given: Mapping[Hashable, Mapping[str, Any]]) -> "Arms":
+        """Make arms whose features are made of their attributes and a context."""
+        rows = np.zeros((len(given), 0))
+        return cls.of(Table(list(given), rows))._replace(attributes=tuple(dict(each) for each in given.values()))
+
+    def changeable(self) -> "Arms":
+        """Return these, unless the agent has no arms of its own."""
+        if not self.names:
+            raise InvalidArgument(
+                "this agent has no arms of its own to change: make it with arms={name: features} to have some"
+            )
+        return self
+
+    def place(self, name: Hashable) -> int:
+        """Return the row of a name."""
+        if name is None or name not in self.names:
+            raise UnknownName("arm", name, (str(each) for each in self.names if each is not None))
+        return self.names.index(name)
+
+    def added(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+        """Return these with one arm more, or with a retired one that comes back with other features."""
+        checked_names([name])
+        if name not in self.names:
+            return self.appended(name, row, attributes)
+        if self.active[self.place(name)]:
+            raise InvalidArgument(f"arm {name!r} is on offer already: update_arm gives it other features")
+        return self.updated(name, row, attributes).switched(name, True)
+
+    def updated(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+        """Return these with other features of an arm.
+
+        Attributes are replaced.  A row is not, since rewards may belong to it: the arm gets a new one, and the old one
+        is never on offer again.
+        """
+        place = self.place(name)
+        if attributes is not None:
+            return self._replace(attributes=(*self.attributes[:place], attributes, *self.attributes[place + 1 :]))
+        without = self._replace(names=(*self.names[:place], None, *self.names[place + 1 :]))
+        if not self.active[place]:
+            return without.appended(name, row, None).switched(name, False)
+        active = self.active.copy()
+        active[place] = False
+        return without._replace(active=active).appended(name, row, None)
+
+    def appended(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+        """Return these with a row more; room is doubled when there is none left."""
+        place, room = len(self.names), len(self.active)
+        active, rows = self.active, self.rows
+        if place == room:
+            more = max(room, LEAST_ROOM)
+            active = np.concatenate([active, np.zeros(more, bool)])
+            rows = np.concatenate([rows, np.zeros((more, rows.shape[1]), rows.dtype)])
+        active, rows = active.copy(), rows.copy()
+        active[place] = True
+        rows[place] = row
+        more_attributes = () if attributes is None else (attributes,)
+        return Arms((*self.names, name), active, rows, jnp.asarray(rows), self.attributes + more_attributes)
+
+    def switched(self, name: Hashable, on: bool) -> "Arms":
+        """Return these with this arm on offer, or not."""
+        place = self.place(name)
+        if self.active[place] == on:
+            state = "on offer already" if on else "retired already"
+            raise InvalidArgument(f"arm {name!r} is {state}")
+        active = self.active.copy()
+        active[place] = on
+        return self._replace(active=active)
+
+    def offered(self, among: Among) -> np.ndarray | None:
+        """Return which rows may be pulled now; None if all."""
+        mask = self.mask(among)
+        return None if np.count_nonzero(mask) == len(mask) else mask
+
+    def mask(self, among: Among) -> np.ndarray:
+        """Return which rows may be pulled now."""
+        mask = self.active
+        if among is not None:
+            if isinstance(among, str):
+                raise InvalidArgument(f"among={among!r} must be a list of names of arms")
+            mask = np.zeros_like(self.active)
+            for name in among:
+                place = self.place(name)
+                if not self.active[place]:
+                    raise InvalidArgument(f"arm {name!r} of among is retired: leave it out, or restore_arm({name!r})")
+                mask[place] = True
+        if not mask.any():
+            raise InvalidArgument("no arm is on offer: add one, restore one, or name one in among")
+        return mask
+
+
+# Choosing
+
+
+class Pick(NamedTuple):
+    """What a decision fell on; of several decisions, column by column."""
+
+    arm: Any  # its name; the point itself, in an infinite set
+    row: Any
+    features: np.ndarray
+    forced: Any
+    converged: Any
+    count: Any  # how often the policy chose it, in the decision and its repetitions; None if it has no probability
+    exact: Any  # P(arm) where there is a formula, else the count
+
+
+class Listed(NamedTuple):
+    """Arms in the rows of a table."""
+
+    names: Sequence[Any]
+    rows: np.ndarray  # (K, d)
+    arms: Any  # (K or more, d) as the program takes them
+    offered: np.ndarray | None  # which of these may be pulled; None if all
+
+    @property
+    def choices(self) -> int:
+        """How many may be pulled."""
+        return len(self.arms) if self.offered is None else int(np.count_nonzero(self.offered))
+
+    def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
+        """Make decision t."""
+        program = compiled.decision(rule, packed.packing, self.arms.shape, self.offered is None)
+        whole, exact = program(keys, packed.arrays, self.arms, t, self.offered)
+        row, forced, converged, count = np.asarray(whole).tolist()
+        features = self.rows[row].copy()  # what was given may change hands
+        stated = count if exact is None else exact
+        return Pick(self.names[row], row, features, bool(forced), bool(converged), count, stated)
+
+    def frequencies(self, rule: Rule, keys: Array, packed: Packed, t: int) -> tuple[list[Any], np.ndarray]:
+        """Return the names on offer, and how often each comes up in decision t and its repetitions, or P(arm)."""
+        program = compiled.frequencies(rule, packed.packing, self.arms.shape, self.offered is None)
+        found = np.asarray(program(keys, packed.arrays, self.arms, t, self.offered), float)
+        rows = list(range(len(self.names))) if self.offered is None else np.flatnonzero(self.offered).tolist()
+        return [self.names[row] for row in rows], found[rows]
+
+
+class ListedEach(NamedTuple):
+    """Arms in the rows of one table for several decisions, or of a table for each."""
+
+    number: int
+    arms: Any  # (K, d) if the same for all, else (number, K, d)
+    offered: np.ndarray | None  # (K,) if the same for all, else (number, K)
+    pick: Callable[[np.ndarray], tuple[list[Any], np.ndarray]]  # rows -> names and features
+
+    @property
+    def choices(self) -> Any:
+        """How many may be pulled; one number if the same for all."""
+        return self.arms.shape[-2] if self.offered is None else np.count_nonzero(self.offered, axis=-1)
+
+    def decide(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
+        """Make the decisions first, first + 1, …"""
+        arms, offered = self.arms, self.offered
+        each_arms, each_offered = arms.ndim == 3, offered is not None and offered.ndim == 2
+        found = []
+        for start, room, piece in compiled.pieces(self.number):
+            some = arms[piece] if each_arms else arms
+            which = offered[piece] if offered is not None and each_offered else offered
+            shape = None if which is None else which.shape
+            program = compiled.decisions(rule, packed.packing, some.shape, shape, room)
+            times = np.arange(first + start, first + start + room)
+            found.append(program(keys, packed.arrays, some, times, which))
+        whole = np.concatenate([np.asarray(each) for each, _ in found])[: self.number]
+        rows, forced, converged, count = whole.T
+        exact = count
+        if rule.probabilities is not None:
+            exact = np.concatenate([np.asarray(each) for _, each in found])[: self.number]
+        names, features = self.pick(rows)
+        return Pick(names, rows, features, forced.astype(bool), converged.astype(bool), count, exact)
+
+
+def joined(tables: Sequence[Table]) -> ListedEach:
+    """Return tables of several decisions as one array."""
+    room = padded_size(max(len(table.rows) for table in tables))
+    rows = np.zeros((len(tables), room, tables[0].rows.shape[1]), tables[0].rows.dtype)
+    for i, table in enumerate(tables):
+        rows[i, : len(table.rows)] = table.rows
+    offered = np.stack([there(len(table.rows), room) for table in tables])
+
+    def pick(chosen: np.ndarray) -> tuple[list[Any], np.ndarray]:
+        names = [table.names[row] for table, row in zip(tables, chosen.tolist(), strict=True)]
+        return names, rows[np.arange(len(tables)), chosen]
+
+    return ListedEach(len(tables), rows, offered, pick)
+
+
+def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (…, K, d) rows with rows of zeros after them, and (…, K) which rows are there."""
+    *several_tables, count, features = rows.shape
+    room = padded_size(count)
+    if count < room:
+        arms = np.zeros((*several_tables, room, features), rows.dtype)
+        arms[..., :count, :] = rows
+        rows = arms
+    mask = there(count, room)
+    return rows, np.broadcast_to(mask, (*several_tables, room)) if several_tables else mask
+
+
+@lru_cache(maxsize=1024)
+def there(count: int, room: int) -> np.ndarray:
+    """Return a mask of the first so many of all."""
+    return np.arange(room) < count
+
+
+@lru_cache(maxsize=1024)
+def padded_size(count: int) -> int:
+    """Return the size that so many arms are padded to: a power of two, or 1, 2 or 5 times a power of ten."""
+    unit = 10 ** (len(str(count)) - 1)
+    round_number = next(unit * step for step in (1, 2, 5, 10) if unit * step >= count)
+    return max(LEAST_ROOM, min(1 << (count - 1).bit_length(), round_number))
