@@ -64,7 +64,7 @@ def play(name: str, decisions: int, features: int, only_memory: bool) -> None:
     mode, rng = MODES[name], np.random.default_rng(0)
     theta = rng.normal(0, (3 / features) ** 0.5, features)
     arms = rng.uniform(-1, 1, (2 * features, features))
-    policy = make("glm_tsl", explore="none", **mode.settings)
+    policy = make("glm_tsl", warmup="none", **mode.settings)
     agent = Agent(policy, draws=0, **({"arms": arms} if mode.fixed else {"n_features": features}))
     test = rng.uniform(-1, 1, (1000, features))
     rows, rewards = (np.zeros((0 if only_memory else decisions, size)) for size in (features, 1))

@@ -88,7 +88,7 @@ def table(
         for name, kind in settings(count).items():
             if memories is not None and name not in memories:
                 continue
-            policy = make("glm_tsl", explore="none", **kind)
+            policy = make("glm_tsl", warmup="none", **kind)
             off = errors(policy.update, kind.get("window", count), policy.init(size), *given)
             yield size, count, steep, name, np.asarray(off)
 

@@ -68,7 +68,7 @@ def test_readme_table_is_the_registry():
     rows = [
         f"| `{e.name}` | {e.title} | {e.randomized} | {', '.join(e.families)} | "
         f"{', '.join(e.designs) or '-'} | {e.cost} |"
-        for e in explorax.policies().values()
+        for e in explorax.list_policies().values()
     ]
     assert "\n".join(rows) in (ROOT / "README.md").read_text()
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import jax
 
 from explorax.environments import logistic
-from explorax.registry import make, policies
-from explorax.simulate import BLOCK, Job, check_schedule, play, simulate
+from explorax.registry import list_policies, make
+from explorax.simulation import BLOCK, Job, check_schedule, play, simulate
 from explorax.text import line, table
 
 ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
@@ -67,9 +67,9 @@ def instances() -> int:
     return BLOCK if jax.default_backend() == "cpu" else ON_A_DEVICE
 
 
-def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, arms: int = 100) -> None:
+def over_time(rounds: int, out: Out, name: str = "glm_tsl", n_features: int = 5, n_arms: int = 100) -> None:
     """Print what a round costs in each tenth of one run."""
-    policy, environment, length = make(name), logistic(features=features, arms=arms), rounds // TENTHS
+    policy, environment, length = make(name), logistic(n_features=n_features, n_arms=n_arms), rounds // TENTHS
     simulate(policy, environment, rounds=length, instances=instances(), chunk=length)  # compiles
     marks = [time.perf_counter()]
     simulate(
@@ -81,7 +81,7 @@ def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, a
         progress=lambda _: marks.append(time.perf_counter()),
     )
     costs = [(end - start) / (length * instances()) for start, end in itertools.pairwise(marks)]
-    out(f"\nCost over time: {policies()[name].title}, d = {features}, K = {arms}, {TENTHS * length} rounds")
+    out(f"\nCost over time: {list_policies()[name].title}, d = {n_features}, K = {n_arms}, {TENTHS * length} rounds")
     rows = [
         (f"{tenth * length} – {(tenth + 1) * length}", f"{1e6 * cost:.2f}", f"{cost / costs[0]:.2f}")
         for tenth, cost in enumerate(costs)
@@ -89,15 +89,15 @@ def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, a
     out(table([("rounds", "µs per instance-round", "ratio"), *rows], left=0))
 
 
-def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -> None:
+def memory(rounds: Sequence[int], out: Out, n_features: int = 2, n_arms: int = 10) -> None:
     """Print the peak memory of runs that differ in their number of rounds, each in a process of its own."""
-    out(f"\nPeak memory: UCB-GLM, d = {features}, K = {arms}, 2 instances, a fresh process each")
+    out(f"\nPeak memory: UCB-GLM, d = {n_features}, K = {n_arms}, 2 instances, a fresh process each")
     widths = (9, 7, 6, 7)  # each row is shown as soon as it is measured
     out(line(("rounds", "MiB", "ratio", "seconds"), widths, left=0))
     peaks: list[float] = []
     for count in rounds:
         began = time.perf_counter()
-        code = f"from explorax.bench import peak_memory; print(peak_memory({count}, {features}, {arms}))"
+        code = f"from explorax.bench import peak_memory; print(peak_memory({count}, {n_features}, {n_arms}))"
         # A second process on a GPU has to live with what this one has left of its memory.
         environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         done = subprocess.run(
@@ -109,11 +109,11 @@ def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -
         out(line(cells, widths, left=0))
 
 
-def peak_memory(rounds: int, features: int, arms: int) -> float:
+def peak_memory(rounds: int, n_features: int, n_arms: int) -> float:
     """The most memory this process ever had, in MiB, after a run of two instances."""
     import resource  # not on every system
 
-    job = Job(make("ucb_glm"), logistic(features=features, arms=arms))
+    job = Job(make("ucb_glm"), logistic(n_features=n_features, n_arms=n_arms))
     play([job], check_schedule(rounds, 100, "even", None, None), range(2), seed=0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
@@ -138,14 +138,14 @@ def by_size(sizes: Sizes, out: Out) -> None:
                 cost = measured[key]
                 first = first or cost
                 value = features if symbol == "d" else arms
-                title = policies()[name].title
+                title = list_policies()[name].title
                 speeds = f"{1 / cost:.0f}", f"{1e6 * cost:.2f}", f"{cost / first:.2f}"
                 out(line((title, str(value), *speeds), widths))
 
 
-def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> float:
+def cost_of_a_round(name: str, n_features: int, n_arms: int, seconds: float) -> float:
     """Seconds per round and instance, from about so many seconds; compiling and the first chunk are not counted."""
-    length = min(max(200_000 // (arms * features), 20), 500)
+    length = min(max(200_000 // (n_arms * n_features), 20), 500)
     marks: list[float] = []
 
     def progress(rounds: int) -> None:
@@ -156,7 +156,7 @@ def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> floa
     with contextlib.suppress(Enough):
         simulate(
             make(name),
-            logistic(features=features, arms=arms),
+            logistic(n_features=n_features, n_arms=n_arms),
             rounds=100 * length,
             instances=instances(),
             chunk=length,

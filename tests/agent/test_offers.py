@@ -103,7 +103,7 @@ def test_sources_say_what_they_are():
 
 
 def test_only_fixed_arms_are_what_a_policy_starts_from_and_is_extended_by():
-    policy = make("glm_tsl", explore="none")
+    policy = make("glm_tsl", warmup="none")
     source, own = source_of(**SOURCES["fixed"][0])
     state = source.begin(policy, own, None)
     assert state.history.counts.shape == (5,)

@@ -155,7 +155,7 @@ def test_mistakes_in_a_settings_file(tmp_path, capsys):
 def test_policies_lists_the_registry(capsys):
     assert cli.main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for entry in explorax.policies().values():
+    for entry in explorax.list_policies().values():
         (row,) = [line for line in lines if line.split()[:1] == [entry.name] and f"  {entry.title}  " in line]
         assert entry.cost in row
         assert ", ".join(entry.families) in row
@@ -164,7 +164,7 @@ def test_policies_lists_the_registry(capsys):
 
 def test_theory_is_that_of_the_library(capsys):
     assert cli.main(["theory", "--dims", "5", "20", "--rounds", "50000", "--arms", "10", "--min-slope", "0.1"]) == 0
-    found = [str(theory.describe(10, features=d, rounds=50_000, min_slope=0.1)) for d in (5, 20)]
+    found = [str(theory.describe(10, n_features=d, rounds=50_000, min_slope=0.1)) for d in (5, 20)]
     assert capsys.readouterr().out == "\n\n".join(found) + "\n"
 
 

@@ -27,13 +27,13 @@ def test_settings_and_back():
 def test_the_settings_files_of_the_docstring_are_understood():
     first, second = re.findall(r"\n\n((?:    .+\n)+)", settings.__doc__)
     found = from_settings(tomllib.loads(first))
-    assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"arms": 50})
+    assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"n_arms": 50})
     assert found.panels == for_features((5, 10, 20))
     assert found.curves[0] == Curve("GLM-TSL (theory)", "glm_tsl", "theory", {})
     assert found.curves[1] == Curve("GLM-FPL, a = 1/4", "glm_fpl", "informal", {"scale": 0.25})
     found = from_settings({key: value for key, value in GOOD.items() if key != "dims"} | tomllib.loads(second))
     few, more = found.panels
-    assert few == Panel("few arms", {"features": 5, "arms": 10}, {}, {"panel": "few arms"})
+    assert few == Panel("few arms", {"n_features": 5, "n_arms": 10}, {}, {"panel": "few arms"})
     assert (more.label, more.curve_settings, more.tags) == ("more ridge", {"ridge": 9.0}, {"panel": "more ridge"})
 
 
@@ -126,9 +126,9 @@ def test_bad_settings_are_explained(change, error, message):
         ({"panels": [LITTLE | {"tags": {"dim": 2.5}}]}, InvalidArgument, "dim=2.5 must be text or a whole number"),
         ({"panels": [LITTLE | {"tags": {"curve": 2}}]}, InvalidArgument, "'curve' is the name of another column"),
         (
-            {"panels": [{"label": "a", "environment_settings": {"arms": 9}}]},
+            {"panels": [{"label": "a", "environment_settings": {"n_arms": 9}}]},
             InvalidArgument,
-            "panel 'a' and the study both set 'arms': leave one out",
+            "panel 'a' and the study both set 'n_arms': leave one out",
         ),
         (
             {"panels": [{"label": "a", "curve_settings": {"scale": 1.0}}]},

@@ -22,8 +22,8 @@ def test_a_panel_adds_to_the_settings_of_the_study_and_of_those_curves_that_take
     assert found.arguments(tsl, little) == {"family": "bernoulli", "design": "informal", "scale": 2.0, "ridge": 0.1}
     assert found.arguments(tsl, much)["ridge"] == 10.0
     assert found.arguments(uniform, much) == {}
-    assert found.environment_arguments(much) == {"features": 3, "arms": 7}
-    assert found.make_environment(much).features == 3
+    assert found.environment_arguments(much) == {"n_features": 3, "n_arms": 7}
+    assert found.make_environment(much).n_features == 3
 
 
 def test_an_environment_may_need_no_panels():
@@ -31,7 +31,7 @@ def test_an_environment_may_need_no_panels():
     assert alone.panels == (Panel("logistic", {}, {}, {"panel": "logistic"}),)
     with pytest.raises(InvalidArgument, match="features=None: give the number"):
         alone.make_environment(alone.panels[0])
-    assert dataclasses.replace(alone, environment_settings={"features": 4}).make_environment(alone.panels[0])
+    assert dataclasses.replace(alone, environment_settings={"n_features": 4}).make_environment(alone.panels[0])
 
 
 @pytest.mark.parametrize("rounds", [3, 99, 100, 2_000])
@@ -51,7 +51,7 @@ def test_a_policy_that_is_named_twice(build):
 
 
 def test_curves_get_the_family_of_the_environment():
-    able = [name for name, entry in explorax.policies().items() if "poisson" in entry.families]
+    able = [name for name, entry in explorax.list_policies().items() if "poisson" in entry.families]
     found = from_settings(COUNTS | {"curves": [{"policy": name} for name in able]})
     for one in found.curves:
         policy = found.make(one, found.panels[0])
@@ -92,7 +92,7 @@ def test_a_study_imports_the_policies_that_it_plays_and_no_other():
         from explorax.registry import ENTRIES
         found = from_settings({
             "environment": "logistic",
-            "panels": [{"label": "a", "environment_settings": {"features": 2}, "curve_settings": {"ridge": 2.0}}],
+            "panels": [{"label": "a", "environment_settings": {"n_features": 2}, "curve_settings": {"ridge": 2.0}}],
             "rounds": 10,
             "curves": [{"policy": "uniform"}, {"policy": "lin_ts"}],
         })
@@ -104,7 +104,7 @@ def test_a_study_imports_the_policies_that_it_plays_and_no_other():
 
 
 def test_a_panel_sets_only_what_a_curve_takes():
-    panel = {"label": "a", "environment_settings": {"features": 2}, "curve_settings": {"activation": "relu"}}
+    panel = {"label": "a", "environment_settings": {"n_features": 2}, "curve_settings": {"activation": "relu"}}
     with pytest.raises(UnknownName, match="unknown setting of the curves' policies 'activation'"):
         from_settings(BY_PANELS | {"panels": [panel]})
     assert deep.study(policies=["uniform"]).panels[0].curve_settings == {}

@@ -308,7 +308,7 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
     pulled = [int(action.arm) for action in actions]
     assert pulled[: 4 * FEATURES] == pulled[FEATURES : 5 * FEATURES]
     assert np.linalg.matrix_rank(ARMS[pulled[:FEATURES]]) == FEATURES
-    free = explorax.make("sgd_ts", explore="none")
+    free = explorax.make("sgd_ts", warmup="none")
     assert not free.act(KEY, free.init(arms), ARMS, 0).forced
 
 
@@ -321,7 +321,7 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
         ("ecolog_ts", {"scale": 0.0}, InvalidArgument, "scale=0.0"),
         ("ecolog_ts", {"radius": -1.0}, InvalidArgument, "radius=-1.0"),
         ("ecolog_ts", {"memory": "exact"}, UnknownName, "memory"),
-        ("ecolog_ts", {"explore": "theory"}, InvalidArgument, "explore='theory'"),
+        ("ecolog_ts", {"warmup": "theory"}, InvalidArgument, "warmup='theory'"),
         ("ecolog_ofu", {"width": np.nan}, InvalidArgument, "width=nan"),
         ("ecolog_ofu", {"ridge": 0.0}, InvalidArgument, "ridge"),
         ("gloc", {"norm_bound": 0.0}, InvalidArgument, "norm_bound=0.0"),
@@ -329,13 +329,13 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
         ("gloc", {"family": "poisson"}, InvalidArgument, "noise_std=B/2"),
         ("gloc", {"delta": 1.5}, InvalidArgument, "delta=1.5"),
         ("gloc", {"horizon": 0}, InvalidArgument, "horizon=0"),
-        ("gloc", {"explore": "theory"}, InvalidArgument, "explore='theory'"),
+        ("gloc", {"warmup": "theory"}, InvalidArgument, "warmup='theory'"),
         ("sgd_ts", {"batch": 0}, InvalidArgument, "batch=0"),
         ("sgd_ts", {"learning_rate": 0.0}, InvalidArgument, "learning_rate=0.0"),
         ("sgd_ts", {"g1": -1.0}, InvalidArgument, "g1=-1.0"),
         ("sgd_ts", {"ridge": 0.0}, InvalidArgument, "ridge=0.0"),
-        ("sgd_ts", {"explore": "theory"}, InvalidArgument, "explore='theory'"),
-        ("sgd_ts", {"explore": "bases"}, UnknownName, "explore"),
+        ("sgd_ts", {"warmup": "theory"}, InvalidArgument, "warmup='theory'"),
+        ("sgd_ts", {"warmup": "bases"}, UnknownName, "warmup"),
     ],
 )
 def test_bad_settings_are_explained(name, settings, error, words):
@@ -344,6 +344,6 @@ def test_bad_settings_are_explained(name, settings, error, words):
 
 
 def test_sgd_ts_explores_what_arms_span():
-    for explore, rank in (("basis", 1), ("none", 1)):
-        state = explorax.make("sgd_ts", explore=explore).init(np.ones((5, 2)))
+    for warmup, rank in (("basis", 1), ("none", 1)):
+        state = explorax.make("sgd_ts", warmup=warmup).init(np.ones((5, 2)))
         assert state.exploration.cycle == rank

@@ -239,7 +239,7 @@ def test_the_exact_head_is_glm_fpl_on_the_embeddings(reuse):
     spread = np.maximum(explored.std(axis=0), LEAST_SPREAD * explored.std(axis=0).max())
     embedded = np.column_stack([(layer - explored.mean(axis=0)) / spread, np.ones(len(rows))])
 
-    glm = explorax.make("glm_fpl", explore="none", capacity=5 * EXPLORING)
+    glm = explorax.make("glm_fpl", warmup="none", capacity=5 * EXPLORING)
     expected = glm.init(UNITS + 1)
     for x, reward in list(zip(embedded, rewards, strict=True))[0 if reuse else EXPLORING :]:
         expected = glm.update(expected, 0, x, reward)

@@ -62,7 +62,7 @@ def rewards_of(family, kind):
 @functools.cache
 def policy(name, **settings):
     kinds = {} if name.startswith("lin") else {"capacity": ROUNDS}
-    return explorax.make(name, ridge=RIDGE, explore="none", **kinds, **settings)
+    return explorax.make(name, ridge=RIDGE, warmup="none", **kinds, **settings)
 
 
 def start(chosen, kind):
@@ -230,8 +230,8 @@ def test_decisions_stay_finite_while_a_direction_is_forgotten(name, settings, dt
     def one(carry, t):
         state, sound = carry
         key = jax.random.fold_in(KEY, t)
-        offered = (jnp.arange(ARMS) < ARMS - 1) | (t < 300)
-        action = chosen.act(key, state, arms, t, offered)
+        mask = (jnp.arange(ARMS) < ARMS - 1) | (t < 300)
+        action = chosen.act(key, state, arms, t, mask)
         reward = jax.random.bernoulli(key, 0.3 + 0.4 * (action.arm % 2)).astype(arms.dtype)
         state = chosen.update(state, action.arm, arms[action.arm], reward)
         sound &= jnp.all(jnp.isfinite(action.scores)) & action.converged
@@ -262,7 +262,7 @@ CHANGE, END, INSTANCES = 300, 600, 40
 
 def changing_environment():
     """A logistic bandit whose parameter turns around."""
-    plain = explorax.environments.logistic(features=FEATURES, arms=8)
+    plain = explorax.environments.logistic(n_features=FEATURES, n_arms=8)
 
     def offer(key, instance, t):
         before = plain.offer(key, instance, t)

@@ -187,8 +187,8 @@ def test_new_arms_start_from_what_is_known():
         ({"delta": 0.0}, InvalidArgument, "delta=0.0"),
         ({"horizon": -3}, InvalidArgument, "horizon=-3"),
         ({"family": "poisson"}, UnknownName, "family"),
-        ({"explore": "all"}, UnknownName, "explore"),
-        ({"explore": "theory", "horizon": 9}, InvalidArgument, "explore='theory'"),
+        ({"warmup": "all"}, UnknownName, "warmup"),
+        ({"warmup": "theory", "horizon": 9}, InvalidArgument, "warmup='theory'"),
         ({"tolerance": 0.0}, InvalidArgument, "tolerance=0.0"),
     ],
 )

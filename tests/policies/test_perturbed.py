@@ -72,10 +72,10 @@ def scores(name, kind="fixed", family="bernoulli", **settings):
     return np.asarray(action.scores)
 
 
-def many(policy, state, count, arms=ARMS, offered=None):
+def many(policy, state, count, arms=ARMS, mask=None):
     """Actions of so many keys."""
     keys = jax.random.split(jax.random.key(1), count)
-    return jax.vmap(policy.act, (0, None, None, None, None))(keys, state, arms, 60, offered)
+    return jax.vmap(policy.act, (0, None, None, None, None))(keys, state, arms, 60, mask)
 
 
 def curvature(family, theta):
@@ -156,7 +156,10 @@ def parts(state):
 
 WIDTHS = {
     "informal": ({}, 16.0),
-    "theory": ({"design": "theory", "horizon": 1000}, theory.width("ucb_glm", theory.problem(features=4, rounds=1000))),
+    "theory": (
+        {"design": "theory", "horizon": 1000},
+        theory.width("ucb_glm", theory.problem(n_features=4, rounds=1000)),
+    ),
     "given": ({"width": 3.0, "points": 5, "spread": 0.5}, 3.0),
 }
 
@@ -186,20 +189,20 @@ def test_the_last_point_has_its_chance(dtype):
     assert_frequencies(np.bincount(drawn, minlength=4), np.asarray(chances, float))
 
 
-@pytest.mark.parametrize("offered", [None, np.arange(10) % 3 != 1], ids=["all", "some"])
-def test_the_law_of_rand_ucb(offered):
+@pytest.mark.parametrize("mask", [None, np.arange(10) % 3 != 1], ids=["all", "some"])
+def test_the_law_of_rand_ucb(mask):
     policy, state = learned("rand_ucb", width=40.0)
     once = HISTORY._replace(counts=jnp.minimum(HISTORY.counts, 1))  # for wider bonuses
     state = state._replace(memory=state.memory._replace(past=once))
-    found = np.asarray(policy.probabilities(state, ARMS, 60, offered))
+    found = np.asarray(policy.probabilities(state, ARMS, 60, mask))
     means, norms = parts(state)
     expected = np.zeros(10)
     for place, chance in zip(*grid(), strict=True):
         index = means + place * 40.0 * norms
-        expected[np.argmax(index if offered is None else np.where(offered, index, -np.inf))] += chance
+        expected[np.argmax(index if mask is None else np.where(mask, index, -np.inf))] += chance
     assert np.sum(expected > 0.01) > 1
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert_frequencies(np.bincount(many(policy, state, 10_000, offered=offered).arm, minlength=10), expected)
+    assert_frequencies(np.bincount(many(policy, state, 10_000, mask=mask).arm, minlength=10), expected)
 
 
 # Pseudo-rewards

@@ -109,7 +109,7 @@ def regrets(policy, environment, keys, rounds):
 @pytest.mark.parametrize("name", ["glm_tsl", "glm_fpl"])
 def test_mean_regret(name):
     """A paired t-test on common random instances, false alarm 1e-4.  Here the reference perturbs rewards in GLM-FPL."""
-    environment, rounds = logistic(features=FEATURES, arms=ARMS), 300
+    environment, rounds = logistic(n_features=FEATURES, n_arms=ARMS), 300
     instances, found = regrets(explorax.make(name), environment, jax.random.split(jax.random.key(0), 40), rounds)
     rng = np.random.default_rng(1)
     expected = [

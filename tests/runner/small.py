@@ -16,7 +16,7 @@ dims = [2, 3]
 rounds = 80
 instances = 200
 checkpoints = 8
-environment_settings = { arms = 6 }
+environment_settings = { n_arms = 6 }
 curves = [{ policy = "uniform" }, { policy = "lin_ts" }]
 """
 TASKS = 16  # 2 dimensions, 2 curves, 4 blocks of instances

@@ -306,7 +306,7 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     for (panel, curve), records in found.items():
         ridge = {"ridge": {"Much": 1e6, "Little": 0.1}[panel]}
         policy = make("uniform") if curve == "Uniform" else make("lin_ts", design="informal", **ridge)
-        alone = simulate(policy, environments.logistic(features=2, arms=6), rounds=40, instances=4, checkpoints=8)
+        alone = simulate(policy, environments.logistic(n_features=2, n_arms=6), rounds=40, instances=4, checkpoints=8)
         assert list(records.digest) == list(alone.digest)
     assert list(found["Much", "LinTS (informal)"].digest) != list(found["Little", "LinTS (informal)"].digest)
     header, *body = (tmp_path / "summary.csv").read_text().splitlines()

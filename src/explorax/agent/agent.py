@@ -112,7 +112,7 @@ class Agent:
 
     @property
     def state(self) -> State:
-        """The state of the policy; `agent.state.theta_mle` is the estimate of a GLM policy."""
+        """The state of the policy; `agent.state.theta_hat` is the estimate of a GLM policy."""
         with self._decider.precision():
             return self._now.packed.state()
 

@@ -18,7 +18,7 @@ from explorax.agent.propensity import Knowledge
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy, State
-from explorax.simulate import FLOOR, INIT, POLICY, REPEAT, instance_keys
+from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
 
@@ -28,7 +28,7 @@ def checked_policy(policy: object) -> Policy:
     if not isinstance(policy, Policy):
         raise InvalidArgument(f"policy must be a Policy, got {policy!r}. Build one with explorax.make('glm_tsl').")
     if len(inspect.signature(policy.act).parameters) < 5:
-        raise InvalidArgument("policy.act takes no `offered`: give it that fifth argument, the arms that may be pulled")
+        raise InvalidArgument("policy.act takes no `mask`: give it that fifth argument, the arms that may be pulled")
     return policy
 
 

@@ -10,7 +10,7 @@ Each makes an offer for one decision, or offers for several, and these decide: a
 
 **Infinite sets.**  GLM-TSL, GLM-FPL, LinTS and greedy only ever maximize xᵀθ̃, so a set of arms may be anything with an
 oracle for that (`arm_sets.py`).  θ̃ is read off a policy as the scores of the unit vectors.  During the forced rounds of
-`explore` the directions are the unit vectors in turn.  A point of a box or a polytope is, with probability 1, one of
+`warmup` the directions are the unit vectors in turn.  A point of a box or a polytope is, with probability 1, one of
 its corners, and has a propensity.  In a ball or an ellipsoid every single point has probability 0, and there is none.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 3.3.
@@ -49,7 +49,7 @@ from explorax.agent.propensity import Knowledge
 from explorax.checks import check_magnitude, check_whole
 from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
 from explorax.policies.base import Policy, State
-from explorax.registry import policies
+from explorax.registry import list_policies
 
 # What is on offer
 
@@ -310,7 +310,7 @@ class Infinite(ArmSource):
 
     def rule(self, policy: Policy, known: Knowledge) -> Rule:
         """Return what decisions of the policy depend on; raise unless it maximizes xᵀθ̃."""
-        linear = [name for name, entry in policies().items() if entry.linear]
+        linear = [name for name, entry in list_policies().items() if entry.linear]
         if policy.recipe is None or policy.recipe.name not in linear:
             name = policy.recipe.name if policy.recipe else "this policy"
             raise InvalidArgument(

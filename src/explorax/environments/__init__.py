@@ -1,6 +1,6 @@
 """Random bandit problems to play against, one kind to a file; `base.py` says what an environment is.
 
-environment = explorax.environments.logistic(features=5)          # or make("logistic", features=5)
+environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
 instance = environment.draw(key)
 offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
 reward = environment.reward(key, offer, arm)
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from explorax.environments.base import Environment, Offer
-from explorax.environments.classification import classification
 from explorax.environments.gaussian import gaussian
+from explorax.environments.labelled import classification
 from explorax.environments.logistic import logistic
 from explorax.environments.poisson import poisson
 from explorax.errors import InvalidArgument, UnknownName, check_names
@@ -35,7 +35,7 @@ FAMILIES = {  # of their rewards, known before any data is read
 
 
 def make(name: str, **settings: object) -> Environment:
-    """Build an environment by name, `make("logistic", features=5)`."""
+    """Build an environment by name, `make("logistic", n_features=5)`."""
     builder = BUILDERS[known_name(name)]
     check_names(f"setting of {name}", settings, setting_names(builder))
     environment: Environment = builder(**settings)

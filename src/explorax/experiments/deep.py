@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from explorax.datasets import as_path, known_name, load
-from explorax.environments.classification import optimum as best_reward
+from explorax.environments.labelled import optimum as best_reward
 from explorax.errors import ExploraxError
 from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once, taken
 from explorax.record import Result
@@ -49,7 +49,7 @@ class Figure2(Study):
         for panel in self.panels:
             settings = self.environment_arguments(panel)
             settings.pop("intercept", None)  # which changes no reward
-            if settings.keys() <= {"data", "arms", "label"}:
+            if settings.keys() <= {"data", "n_arms", "label"}:
                 with contextlib.suppress(ExploraxError, OSError, ImportError):
                     found[panel.label] = optimum(**settings)
         return found
@@ -82,7 +82,7 @@ def study(
     return Figure2(
         name="deep",
         environment="classification",
-        environment_settings={"arms": ARMS},
+        environment_settings={"n_arms": ARMS},
         panels=tuple(_panel(data, activation, label, trained) for data in datasets for activation in activations),
         measure="reward",
         rounds=rounds,
@@ -127,9 +127,9 @@ def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, sc
     return [curve(policy, settings=taken(policy, {"replay": replay}))]
 
 
-def optimum(data: str, arms: int = ARMS, label: str | None = None) -> float:
+def optimum(data: str, n_arms: int = ARMS, label: str | None = None) -> float:
     """The best possible average reward, with as many instances of each label; nothing is downloaded for it."""
-    return best_reward(load(data, label=label, download=False), arms)
+    return best_reward(load(data, label=label, download=False), n_arms)
 
 
 def claims(results: Sequence[Result], optima: Mapping[str, float]) -> list[Claim]:

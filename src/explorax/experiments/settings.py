@@ -15,15 +15,15 @@ As a settings file (TOML), with everything but `environment`, `rounds` and `curv
     seed = 0
     checkpoints = 100                        # how many, or a list of rounds that grows up to `rounds`
     spacing = "even"                         # or "log"
-    environment_settings = { arms = 50 }
+    environment_settings = { n_arms = 50 }
 
 Panels that differ in something else than `dims` are tables, each with a label.  What they set is added to what the
 study sets, and to what those curves set whose policies take it.  Their `tags` are what tables call them, a column for
 each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
 
     panels = [
-      { label = "few arms", environment_settings = { features = 5, arms = 10 } },
-      { label = "more ridge", environment_settings = { features = 5, arms = 50 }, curve_settings = { ridge = 9.0 } },
+      { label = "few arms", environment_settings = { n_features = 5, n_arms = 10 } },
+      { label = "more ridge", environment_settings = { n_features = 5, n_arms = 50 }, curve_settings = { ridge = 9.0 } },
     ]
 
 Without either there is one panel, for an environment that needs no more settings.
@@ -78,7 +78,7 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
         raise InvalidArgument(f"dims={given['dims']!r} and panels are both given: leave one out")
     if "dims" in given:
         builder = environments.BUILDERS.get(str(given["environment"]).lower())
-        if builder is not None and "features" not in setting_names(builder):
+        if builder is not None and "n_features" not in setting_names(builder):
             raise InvalidArgument(
                 f"dims must be left out with environment={given['environment']!r}, whose data decides the number of "
                 f"features, got dims={given['dims']!r}. Use panels for more than one data set."
@@ -107,7 +107,7 @@ def _panel_from(plain: Any) -> Panel:
     tables = {"environment_settings": {}, "curve_settings": {}, "tags": {"panel": plain["label"]}} | dict(plain)
     for name, value in tables.items():
         if name != "label" and not isinstance(value, Mapping):
-            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ arms = 10 }}")
+            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ n_arms = 10 }}")
     return Panel(**tables)
 
 

@@ -35,7 +35,7 @@ class Panel(NamedTuple):
     """One panel of the figure: what it adds to the settings of the study, under a label that is unique there."""
 
     label: str  # "d = 5"
-    environment_settings: dict[str, Any]  # beyond the study's: {"features": 5}
+    environment_settings: dict[str, Any]  # beyond the study's: {"n_features": 5}
     curve_settings: dict[str, Any]  # beyond each curve's, where its policy takes them: {"activation": "relu"}
     tags: dict[str, str | int]  # what tables call it, a column each: {"dim": 5}
 
@@ -144,10 +144,10 @@ class Study:
                 raise InvalidArgument(f"curve {curve.label!r} has two designs: leave the one in its settings out")
             for panel in self.panels:
                 self.make(curve, panel)  # complains about names and values
-                features = self.environment_arguments(panel).get("features", 0)
+                features = self.environment_arguments(panel).get("n_features", 0)
                 if curve.design == "theory" and isinstance(features, int) and self.rounds <= features:
                     raise InvalidArgument(
-                        f"rounds={self.rounds} with features={features}: "
+                        f"rounds={self.rounds} with n_features={features}: "
                         "the theory's designs need more rounds than features"
                     )
 
@@ -162,7 +162,7 @@ class Study:
     def arms(self, panel: Panel) -> int:
         """K, the number of arms on offer in a panel."""
         given = self.environment_arguments(panel)
-        return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("arms") or ARMS
+        return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("n_arms") or ARMS
 
     def arguments(self, curve: Curve, panel: Panel) -> dict[str, Any]:
         """What `explorax.make` needs: settings of curve and panel, the family of the rewards, the design and, for the
@@ -233,7 +233,7 @@ class Study:
             if "dim" in panel.tags:
                 here = series((one for one in results if one.panel == panel.label), self.measure)
                 features, arms = int(panel.tags["dim"]), self.arms(panel)
-                found += plot.bounds(here, features=features, arms=arms, family=self.family)
+                found += plot.bounds(here, n_features=features, n_arms=arms, family=self.family)
         return found
 
 
@@ -280,7 +280,7 @@ def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
         check_whole("dims", dim, 1)
     if not dims or len(set(dims)) < len(dims):
         raise InvalidArgument(f"dims={dims!r}: give at least one number of features, each once")
-    return tuple(Panel(f"d = {dim}", {"features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
+    return tuple(Panel(f"d = {dim}", {"n_features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
 
 
 def curve(

@@ -30,7 +30,7 @@ class Numbers(NamedTuple):
 
 
 def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build Boltzmann exploration; see `GLMSettings` for what all GLM policies take."""
+    """Build Boltzmann exploration."""
     check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
     return GLMModel(**settings).policy(perturbed_scores, lambda arms: Numbers(temperature), law=softmax)
 
@@ -43,6 +43,6 @@ def perturbed_scores(
     return state.memory.scores(arms) / state.numbers.temperature + noise, state.converged
 
 
-def softmax(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, offered: Array) -> Array:
+def softmax(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, mask: Array) -> Array:
     """Return the probability of each arm.  Few policies have a formula for it; agents estimate it for the others."""
-    return jax.nn.softmax(jnp.where(offered, state.memory.scores(arms) / state.numbers.temperature, -jnp.inf))
+    return jax.nn.softmax(jnp.where(mask, state.memory.scores(arms) / state.numbers.temperature, -jnp.inf))

@@ -13,5 +13,5 @@ from explorax.policies.deep_model import DeepSettings
 
 
 def deep_fl(**settings: Unpack[DeepSettings]) -> Policy:
-    """Build DeepFL; see `DeepSettings` for what all deep policies take."""
+    """Build DeepFL."""
     return deep_fpl(scale=0.0, **settings)

@@ -23,7 +23,7 @@ from explorax.policies.ecolog_ts import OnlineSettings, State, implicit
 
 
 def ecolog_ofu(*, width: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
-    """Build ECOLog-OFU; see `OnlineSettings` for what else it takes."""
+    """Build ECOLog-OFU."""
     check_positive("width", width, "; a policy that does not explore is 'greedy'")
     return implicit(optimistic_scores, width, radius, settings)
 

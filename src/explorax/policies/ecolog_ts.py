@@ -55,20 +55,20 @@ class OnlineSettings(TypedDict, total=False):
 
     family     "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
     ridge      λ                                                                    1.0
-    explore    forced rounds first: "basis", "first" or "none"                      "basis"
+    warmup     forced rounds first: "basis", "first" or "none"                      "basis"
     discount   γ: with each reward every earlier one weighs γ times what it did     1, no discount
     features   d, the dimensions that the arms span, where that is fewer            the length of an arm
     """
 
     family: str | Family
     ridge: float
-    explore: str
+    warmup: str
     discount: float
-    features: int | None
+    n_features: int | None
 
 
 def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
-    """Build ECOLog-TS; see `OnlineSettings` for what else it takes."""
+    """Build ECOLog-TS."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     return implicit(sampled_scores, scale, radius, settings)
 
@@ -80,7 +80,7 @@ def sampled_scores(estimator: Estimator, key: Array, state: State, arms: Array) 
 
 def implicit(rule: Rule, amount: float, radius: float | None, settings: OnlineSettings) -> Policy:
     """Return the policy of a rule on top of the implicit estimate, in a ball if a radius is given."""
-    exploration.check_kind(settings.get("explore", "basis"), has_theory=False)
+    exploration.check_kind(settings.get("warmup", "basis"), has_theory=False)
     model = GLMModel(memory="constant", **settings)
     if radius is not None:
         check_positive("radius", radius)

@@ -32,7 +32,7 @@ class Numbers(NamedTuple):
 
 
 def epsilon_greedy(*, epsilon: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build ε-greedy; see `GLMSettings` for what all GLM policies take."""
+    """Build ε-greedy."""
     if not (is_number(epsilon) and 0 < epsilon <= 1):
         raise InvalidArgument(
             f"epsilon={epsilon!r} must be above 0 and at most 1; a policy that does not explore is 'greedy'"
@@ -48,8 +48,8 @@ def scores(estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], a
     return jnp.where(at_random, drawn, state.memory.scores(arms)), state.converged
 
 
-def chances(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, offered: Array) -> Array:
+def chances(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, mask: Array) -> Array:
     """Return ε/K for each arm on offer, and 1 − ε more for the best."""
     epsilon = state.numbers.epsilon
-    favourite = jnp.arange(arms.shape[0]) == best(state.memory.scores(arms), offered)
-    return epsilon * offered / jnp.sum(offered) + (1 - epsilon) * favourite
+    favourite = jnp.arange(arms.shape[0]) == best(state.memory.scores(arms), mask)
+    return epsilon * mask / jnp.sum(mask) + (1 - epsilon) * favourite

@@ -39,7 +39,7 @@ from explorax.policies.glm_tsl import Numbers, sampled_scores
 
 
 def evill(*, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build EVILL; see `GLMSettings` for what all GLM policies take."""
+    """Build EVILL."""
     model = GLMModel(**settings)
     scale = model.posterior_scale if scale is None else scale
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")

@@ -79,7 +79,7 @@ class EnsembleState(NamedTuple):
 
 
 def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build ensemble sampling; see `GLMSettings` for what all GLM policies take."""
+    """Build ensemble sampling."""
     model = GLMModel(**settings)
     check_whole("members", members, 1)
     if scale is not None:
@@ -116,11 +116,11 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
 def program(estimator: Estimator) -> Program:
     """`act` and `update`; one for all that differ in numbers only."""
 
-    def act(key: Array, state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: EnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         member = jax.random.randint(key, (), 0, len(state.noise))
         tilt = state.prior[member] + state.noise[member]
         scores, converged = state.glm.memory.tilted(estimator, state.glm.ridge, arms, tilt)
-        arm, forced = exploration.choose(state.glm.exploration, scores, arms, t, offered)
+        arm, forced = exploration.choose(state.glm.exploration, scores, arms, t, mask)
         return Action(arm, scores, forced, converged)
 
     def update(state: EnsembleState, arm: Array, x: Array, reward: Array) -> EnsembleState:
@@ -154,10 +154,10 @@ def probabilities(estimator: Estimator) -> Callable[[EnsembleState, Array, Array
 
     @jax.jit
     @jax.default_matmul_precision("highest")
-    def of_arms(state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Array:
-        forced_arm, forced = exploration.choose(state.glm.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
+    def of_arms(state: EnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Array:
+        forced_arm, forced = exploration.choose(state.glm.exploration, jnp.zeros_like(arms[:, 0]), arms, t, mask)
         certain = jnp.arange(arms.shape[0]) == forced_arm
-        return jnp.where(forced, certain, shares(member_scores(estimator, state, arms), offered))
+        return jnp.where(forced, certain, shares(member_scores(estimator, state, arms), mask))
 
     return of_arms
 
@@ -168,9 +168,9 @@ def member_scores(estimator: Estimator, state: EnsembleState, arms: Array) -> Ar
     return jax.vmap(lambda tilt: memory.tilted(estimator, ridge, arms, tilt)[0])(state.prior + state.noise)
 
 
-def shares(scores: Array, offered: Array | None) -> Array:
+def shares(scores: Array, mask: Array | None) -> Array:
     """The share of the rows of scores (M, K) that are largest at each arm."""
-    favourites = jax.vmap(lambda row: best(row, offered))(scores)
+    favourites = jax.vmap(lambda row: best(row, mask))(scores)
     return jnp.mean(favourites[:, None] == jnp.arange(scores.shape[1]), axis=0, dtype=scores.dtype)
 
 

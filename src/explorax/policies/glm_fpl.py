@@ -45,7 +45,7 @@ def glm_fpl(
     prior_noise: bool = False,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build GLM-FPL; see `GLMSettings` for what all GLM policies take."""
+    """Build GLM-FPL."""
     model = GLMModel(theory_of="glm_fpl", **settings)
     scale_of = model.designed(
         design, "scale", scale, model.informal, lambda d: theory.scale("glm_fpl", model.problem(d))

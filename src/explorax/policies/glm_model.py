@@ -32,7 +32,7 @@ class GLMSettings(TypedDict, total=False):
 
     family        "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
     ridge         λ of the fit, an N(0, I/λ) prior; 0 only in the Gaussian family      1.0
-    explore       forced rounds first: "basis", "first", "theory" or "none"            "basis"
+    warmup        forced rounds first: "basis", "first", "theory" or "none"            "basis"
     horizon       n, the number of rounds; only the theory's designs need it           None
     noise_std     σ of the rewards                                                     the family's
     min_slope     μ̇min in the theory's designs                                         max_slope, as in the paper
@@ -47,7 +47,7 @@ class GLMSettings(TypedDict, total=False):
     discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
     window        W: only the last W rewards count; give it or a discount              None, all count
     tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
-    features      d, the dimensions that the arms span, where that is fewer            the length of an arm
+    n_features    d, the dimensions that the arms span, where that is fewer            the length of an arm
 
     `glm.history` defines discount and window.  Both leave the ridge as it is: where nothing was seen lately, a policy
     falls back to the prior.  A window takes the place of `capacity` and `when_full`; with a discount and arms that
@@ -56,7 +56,7 @@ class GLMSettings(TypedDict, total=False):
 
     family: str | Family
     ridge: float
-    explore: str
+    warmup: str
     horizon: int | None
     noise_std: float | None
     min_slope: float | None
@@ -68,13 +68,13 @@ class GLMSettings(TypedDict, total=False):
     discount: float
     window: int | None
     tolerance: float | None
-    features: int | None
+    n_features: int | None
 
 
 Rule = Callable[
     [Estimator, Array, Any, Array], tuple[Array, Array]
 ]  # (estimator, key, state, arms) -> scores, converged
-Law = Callable[[Estimator, Any, Array, Array], Array]  # (estimator, state, arms, offered) -> P(arm)
+Law = Callable[[Estimator, Any, Array, Array], Array]  # (estimator, state, arms, mask) -> P(arm)
 Learn = Callable[[Estimator, Any, Array, Array, Array], AnyState]  # (estimator, state, arm, x, reward) -> state
 
 
@@ -85,9 +85,9 @@ def program(rule: Rule, estimator: Estimator, learn: Learn = glm_state.learn) ->
     There is one program for all policies that differ in numbers only.
     """
 
-    def act(key: Array, state: AnyState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: AnyState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         scores, converged = rule(estimator, key, state, arms)
-        arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
+        arm, forced = exploration.choose(state.exploration, scores, arms, t, mask)
         return Action(arm, scores, forced, converged)
 
     def check(rewards: ArrayLike) -> None:
@@ -109,9 +109,9 @@ def probabilities(law: Law, estimator: Estimator) -> Callable[[AnyState, Array, 
     """Return P(arm) of a policy whose law has a formula: 1 for a forced arm, after the forced rounds the law's."""
 
     @jax.jit
-    def of_arms(state: AnyState, arms: Array, t: Array, offered: Array | None) -> Array:
-        everything = jnp.ones(arms.shape[0], bool) if offered is None else offered
-        forced_arm, forced = exploration.choose(state.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
+    def of_arms(state: AnyState, arms: Array, t: Array, mask: Array | None) -> Array:
+        everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
+        forced_arm, forced = exploration.choose(state.exploration, jnp.zeros_like(arms[:, 0]), arms, t, mask)
         certain = jnp.arange(arms.shape[0]) == forced_arm
         return jnp.where(forced, certain, law(estimator, state, arms, everything))
 
@@ -125,7 +125,7 @@ class GLMModel:
     theory_of: str | None = None  # the policy whose theorem says how long to explore; None where there is none
     family: str | Family = "bernoulli"
     ridge: float = 1.0
-    explore: str = "basis"
+    warmup: str = "basis"
     horizon: int | None = None
     noise_std: float | None = None
     min_slope: float | None = None
@@ -137,23 +137,23 @@ class GLMModel:
     discount: float = 1.0
     window: int | None = None
     tolerance: float | None = None
-    features: int | None = None
+    n_features: int | None = None
 
     def __post_init__(self) -> None:
         families.get(self.family)
         check_fit_settings(self.ridge, self.tolerance)
-        exploration.check_kind(self.explore)
-        if self.ridge == 0 and (self.glm is not families.gaussian or self.explore == "none"):
+        exploration.check_kind(self.warmup)
+        if self.ridge == 0 and (self.glm is not families.gaussian or self.warmup == "none"):
             raise InvalidArgument(
-                f"ridge=0 with family={self.glm.name!r} and explore={self.explore!r}: the estimate need not exist, "
+                f"ridge=0 with family={self.glm.name!r} and warmup={self.warmup!r}: the estimate need not exist, "
                 "and early in a run it does not; give ridge > 0 (1e-6 is as good as none)"
             )
         for name in ("noise_std", "min_slope", "max_slope"):
             if (value := getattr(self, name)) is not None:
                 check_positive(name, value)
         check_whole("capacity", self.capacity, 1)
-        if self.features is not None:
-            check_whole("features", self.features, 1)
+        if self.n_features is not None:
+            check_whole("n_features", self.n_features, 1)
         if self.when_full not in ("error", "forget"):
             raise UnknownName("when_full", self.when_full, ("error", "forget"))
         check_forgetting(self.discount, self.window)
@@ -161,7 +161,7 @@ class GLMModel:
             raise InvalidArgument("ridge=0 with a discount or a window: the ridge is what stays; give ridge > 0")
         check_whole("buffer", self.buffer, 0)
         self.knows_rows()  # complains now about what the memory cannot do
-        if self.explore == "theory":
+        if self.warmup == "theory":
             self.required_eigenvalue(1)  # complains now if the theory cannot say
 
     @property
@@ -184,12 +184,12 @@ class GLMModel:
         """What makes H⁻¹ the posterior's covariance: σ in the Gaussian family; the others have unit dispersion."""
         return self.informal if self.glm.name == "gaussian" else 1.0
 
-    def problem(self, features: int) -> theory.Problem:
+    def problem(self, n_features: int) -> theory.Problem:
         """The constants of the theory for that many features."""
         if self.horizon is None:
             raise InvalidArgument("the theory's design depends on the number of rounds: give horizon=n")
         return theory.problem(
-            features=self.features or features,
+            n_features=self.n_features or n_features,
             rounds=self.horizon,
             family=self.glm,
             noise_std=self.noise_std,
@@ -211,10 +211,10 @@ class GLMModel:
 
     def required_eigenvalue(self, features: int) -> float:
         """Return what λ_min(G) must reach in the forced rounds; 0 where the theory does not choose their number."""
-        if self.explore != "theory":
+        if self.warmup != "theory":
             return 0.0
         if self.theory_of is None:
-            raise InvalidArgument("explore='theory' needs a theorem, and this policy has none: use explore='basis'")
+            raise InvalidArgument("warmup='theory' needs a theorem, and this policy has none: use warmup='basis'")
         return theory.required_eigenvalue(self.theory_of, self.problem(features))
 
     def init(self, arms: Array | int, numbers: Any = (), dtype: jnp.dtype | None = None, **wants: bool) -> AnyState:
@@ -224,7 +224,7 @@ class GLMModel:
         """
         wanted = self.wanted(arms, dtype, **wants)
         eigenvalue = self.required_eigenvalue(wanted.size)
-        plan = exploration.plan(self.explore, arms, eigenvalue, self.features, must_span=self.ridge == 0)
+        plan = exploration.plan(self.warmup, arms, eigenvalue, self.n_features, must_span=self.ridge == 0)
         as_arrays = jax.tree.map(lambda number: jnp.asarray(number, wanted.dtype), numbers)
         return GLMState(builder_of(self.memory)(wanted), plan, jnp.asarray(self.ridge, wanted.dtype), as_arrays)
 

@@ -28,7 +28,7 @@ class Numbers(NamedTuple):
 
 
 def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build GLM-TSL; see `GLMSettings` for what all GLM policies take."""
+    """Build GLM-TSL."""
     model = GLMModel(theory_of="glm_tsl", **settings)
     scale_of = model.designed(
         design, "scale", scale, model.posterior_scale, lambda d: theory.scale("glm_tsl", model.problem(d))

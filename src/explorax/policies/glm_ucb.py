@@ -42,7 +42,7 @@ def glm_ucb(
     max_reward: float = 1.0,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build GLM-UCB; see `GLMSettings` for what all GLM policies take."""
+    """Build GLM-UCB."""
     model = GLMModel(theory_of="glm_ucb", **settings)
     # ρ without κ, which depends on the arms: L = 0 makes κ = √3.
     width_of = model.designed(

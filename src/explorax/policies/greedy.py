@@ -16,7 +16,7 @@ from explorax.policies.glm_state import GLMState
 
 
 def greedy(**settings: Unpack[GLMSettings]) -> Policy:
-    """Build the greedy policy; see `GLMSettings` for what all GLM policies take."""
+    """Build the greedy policy."""
     return GLMModel(**settings).policy(estimated_scores)
 
 

@@ -31,7 +31,7 @@ from explorax.policies.pseudo_rewards import perturbed_history
 def lin_phe(
     *, scale: float = 0.5, reward_range: tuple[float, float] = (0.0, 1.0), **settings: Unpack[GLMSettings]
 ) -> Policy:
-    """Build LinPHE; see `GLMSettings` for what all GLM policies take.  Its family is the Gaussian one."""
+    """Build LinPHE.  Its family is the Gaussian one."""
     settings.setdefault("family", "gaussian")
     model = GLMModel(**settings)
     if model.glm.name != "gaussian":

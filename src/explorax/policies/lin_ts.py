@@ -19,7 +19,7 @@ from explorax.policies.linear_model import LinearModel, LinearSettings, LinearSt
 
 
 def lin_ts(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[LinearSettings]) -> Policy:
-    """Build LinTS; see `LinearSettings` for what all linear policies take."""
+    """Build LinTS."""
     model = LinearModel(**settings)
     by_theory = model.is_theory(design, "scale", scale)
 

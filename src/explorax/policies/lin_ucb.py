@@ -28,7 +28,7 @@ def lin_ucb(
     norm_bound: float = 1.0,
     **settings: Unpack[LinearSettings],
 ) -> Policy:
-    """Build LinUCB; see `LinearSettings` for what all linear policies take."""
+    """Build LinUCB."""
     model = LinearModel(**settings)
     by_theory = model.is_theory(design, "width", width)
     check_positive("norm_bound", norm_bound)

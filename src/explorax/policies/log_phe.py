@@ -27,7 +27,7 @@ from explorax.policies.pseudo_rewards import perturbed_history
 
 
 def log_phe(*, scale: float = 0.5, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build LogPHE; see `GLMSettings` for what all GLM policies take."""
+    """Build LogPHE."""
     model = GLMModel(**settings)
     if model.glm.name != "bernoulli":
         raise InvalidArgument(

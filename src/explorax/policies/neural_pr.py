@@ -84,7 +84,7 @@ class TiedTrainer(RoundTrainer):
 def neural_pr(
     *, scale: float = 1.0, ridge: float = 1.0, redraws: bool = False, **settings: Unpack[DeepSettings]
 ) -> Policy:
-    """Build neural perturbed reward; see `DeepSettings` for what all deep policies take."""
+    """Build neural perturbed reward."""
     if not isinstance(redraws, bool):
         raise InvalidArgument(f"redraws={redraws!r} must be True or False")
     if not (is_number(scale) and scale >= 0):

@@ -27,7 +27,7 @@ class Numbers(NamedTuple):
 
 
 def neural_ucb(*, width: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
-    """Build NeuralUCB; see `DeepSettings` for what all deep policies take."""
+    """Build NeuralUCB."""
     check_positive("width", width, "; a policy that does not explore is 'deep_fl'")
     return neural_policy(optimistic_scores, Numbers(width), ridge, settings)
 

@@ -59,7 +59,7 @@ class Numbers(NamedTuple):
 
 
 def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build PG-TS; see `GLMSettings` for what all GLM policies take."""
+    """Build PG-TS."""
     model = GLMModel(**settings)
     check_whole("sweeps", sweeps, 1)
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")

@@ -63,7 +63,7 @@ def rand_ucb(
     spread: float = 0.125,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build RandUCB; see `GLMSettings` for what all GLM policies take."""
+    """Build RandUCB."""
     model = GLMModel(theory_of="ucb_glm", **settings)
     check_whole("points", points, 2)
     check_positive("spread", spread)
@@ -96,9 +96,9 @@ def draw(key: Array, chances: Array) -> Array:
     return jnp.where(last, len(chances) - 1, inverse)
 
 
-def chances(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, offered: Array) -> Array:
+def chances(estimator: Estimator, state: GLMState[Memory, Numbers], arms: Array, mask: Array) -> Array:
     """Return the chances of the points at which an arm wins, added up."""
     widths, weights = map(jnp.asarray, state.numbers)
     scores = state.memory.scores(arms) + widths[:, None] * state.memory.widths(arms)
-    winners = jax.vmap(best, (0, None))(scores, offered)
+    winners = jax.vmap(best, (0, None))(scores, mask)
     return jnp.zeros_like(arms[:, 0]).at[winners].add(weights)

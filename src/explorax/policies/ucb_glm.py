@@ -26,7 +26,7 @@ class Numbers(NamedTuple):
 
 
 def ucb_glm(*, design: Design = "informal", width: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build UCB-GLM; see `GLMSettings` for what all GLM policies take."""
+    """Build UCB-GLM."""
     model = GLMModel(theory_of="ucb_glm", **settings)
     width_of = model.designed(
         design, "width", width, model.informal, lambda d: theory.width("ucb_glm", model.problem(d))

@@ -29,7 +29,7 @@ from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
-from explorax.simulate import BLOCK
+from explorax.simulation import BLOCK
 
 __all__ = ["Figure", "Outputs", "RunFailed", "kept", "play", "rebuild", "run"]
 
@@ -86,7 +86,7 @@ def play(
 
 def check_panel(study: Study, panel: Panel, together: bool) -> None:
     """Raise if the environment of a panel cannot be made or, on a CPU, does not fit into memory."""
-    features = study.make_environment(panel).features
+    features = study.make_environment(panel).n_features
     if not together:
         check_memory(study.arms(panel), features)
 

@@ -89,7 +89,7 @@ def test_policies_play_with_it(name):
 
 def test_an_agent_goes_on_after_a_restart(tmp_path):
     policy = explorax.make("glm_tsl", memory=CODE["reservoir"], capacity=SIZE)
-    agent = explorax.Agent(policy, features=D, draws=0)
+    agent = explorax.Agent(policy, n_features=D, draws=0)
     x, rewards = random_rows(np.random.default_rng(2), "bernoulli", 12, D)
     for reward in rewards:
         agent.learn(agent.choose(x).id, reward)
