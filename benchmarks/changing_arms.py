@@ -37,7 +37,7 @@ def memories(rounds: int, exact: int) -> dict[str, dict[str, Any]]:
 
 def regrets(name: str, rounds: int, instances: int, exact: int) -> dict[str, np.ndarray]:
     """Of each instance, by kind."""
-    environment = environments.logistic(features=FEATURES, arms=ARMS, arms_change=True)
+    environment = environments.logistic(n_features=FEATURES, n_arms=ARMS, arms_change=True)
     found = {}
     for kind, settings in memories(rounds, exact).items():
         policy = make(name, **settings)

@@ -94,7 +94,7 @@ def played(entry: Any, family: str, arms_change: bool, variant: str, options: ar
     settings = settings_of(entry, family, variant, options.rounds)
     if settings is None:
         return None
-    world = environments.make(ENVIRONMENTS[family], features=3, arms=10, arms_change=arms_change)
+    world = environments.make(ENVIRONMENTS[family], n_features=3, n_arms=10, arms_change=arms_change)
     try:
         records = explorax.simulate(
             explorax.make(entry.name, **settings),

@@ -64,7 +64,7 @@ def play(name: str, decisions: int, features: int, only_memory: bool) -> None:
     mode, rng = MODES[name], np.random.default_rng(0)
     theta = rng.normal(0, (3 / features) ** 0.5, features)
     arms = rng.uniform(-1, 1, (2 * features, features))
-    policy = make("glm_tsl", explore="none", **mode.settings)
+    policy = make("glm_tsl", warmup="none", **mode.settings)
     agent = Agent(policy, draws=0, **({"arms": arms} if mode.fixed else {"features": features}))
     test = rng.uniform(-1, 1, (1000, features))
     rows, rewards = (np.zeros((0 if only_memory else decisions, size)) for size in (features, 1))
@@ -103,10 +103,10 @@ def check(
     seen = weights > 1e-12
     with jax.enable_x64(True):
         history = Grouped(rows[seen], weights[seen], weights[seen] * rewards[seen])  # type: ignore[arg-type]
-        exact = fit("bernoulli", history, ridge=1.0, start=agent.state.theta_mle)
+        exact = fit("bernoulli", history, ridge=1.0, start=agent.state.theta_hat)
         curvature = np.asarray(hessian(families.bernoulli, posed(history, ridge=1.0), exact.theta))
     deviations = np.sqrt(np.einsum("id,id->i", test @ np.linalg.inv(curvature), test))
-    drift = np.max(np.abs(test @ (np.asarray(agent.state.theta_mle) - np.asarray(exact.theta))) / deviations)
+    drift = np.max(np.abs(test @ (np.asarray(agent.state.theta_hat) - np.asarray(exact.theta))) / deviations)
     state = agent.state
     root = state.warm.root if state.warm is not None else getattr(state.history, "root", None)
     if root is None:  # built anew for every decision

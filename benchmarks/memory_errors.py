@@ -68,7 +68,7 @@ def errors(update: Any, kept: int, state: Any, rows: jax.Array, rewards: jax.Arr
         inverse = jnp.linalg.inv(hessian(families.bernoulli, posed(history, ridge=1.0), exact))
         variances = jnp.sum(tests @ inverse * tests, axis=1)
         ratios = jnp.sum((tests @ end.history.root) ** 2, axis=1) / variances
-        off = jnp.abs(tests @ (end.theta_mle - exact)) / jnp.sqrt(variances)
+        off = jnp.abs(tests @ (end.theta_hat - exact)) / jnp.sqrt(variances)
         return jnp.stack([jnp.max(off), jnp.min(ratios), jnp.max(ratios)])
 
     return jax.lax.map(lambda each: one(*each), (rows, rewards, tests))
@@ -87,7 +87,7 @@ def table(
         for name, kind in settings(count).items():
             if memories is not None and name not in memories:
                 continue
-            policy = make("glm_tsl", explore="none", **kind)
+            policy = make("glm_tsl", warmup="none", **kind)
             off = errors(policy.update, kind.get("window", count), policy.init(size), *given)
             yield size, count, steep, name, np.asarray(off)
 

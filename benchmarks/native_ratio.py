@@ -40,13 +40,13 @@ def serve(pipe: Connection, core: int, instances: range, rounds: int, arms: int)
     os.sched_setaffinity(0, {core})
     os.environ["JAX_PLATFORMS"] = "cpu"
     from explorax import devices, environments, make
-    from explorax.simulate import simulate
+    from explorax.simulation import simulate
 
     os.environ["XLA_FLAGS"] = devices.with_flags(devices.ONE_THREAD)
     while (asked := pipe.recv()) is not None:
         name, dim, length = asked
         number = {"scale": POLICIES[name][1]} if name in ("glm_tsl", "glm_fpl") else {"width": POLICIES[name][1]}
-        environment = environments.logistic(features=dim, arms=arms)
+        environment = environments.logistic(n_features=dim, n_arms=arms)
         policy = make(name, tolerance=TOLERANCE, **number)
         count, first = len(instances), instances.start
         played = simulate(

@@ -96,7 +96,7 @@ def prepared_rounds(policy: str) -> Callable[[], int]:
     import explorax
     from explorax import environments
 
-    world = environments.make("logistic", features=FEATURES, arms=ARMS)
+    world = environments.make("logistic", n_features=FEATURES, n_arms=ARMS)
 
     def play() -> int:
         explorax.simulate(explorax.make(policy), world, rounds=ROUNDS, instances=50, seed=SEED, checkpoints=1)

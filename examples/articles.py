@@ -10,7 +10,7 @@ The log answers questions that were not asked at the time.  What would another r
 weighting, the average of weight × reward, where the weight is 1/propensity if the rule would have shown the same
 article, else 0.  Weights average to about 1 where the log has enough of what the rule does ("covered").  A rule that is
 much worse than the agent is not covered: soon nobody was shown what it would show, and its estimate is too low.  All
-decisions must have been random for this: with explore="none" no article is forced at the start.
+decisions must have been random for this: with warmup="none" no article is forced at the start.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     sample = [{**article, **reader} for article in ARTICLES.values() for reader in READERS]
     encoder = Encoder.fit(sample, interactions=[("topic", "group"), ("topic", "device")])
-    policy = make("glm_tsl", memory="constant", explore="none")
+    policy = make("glm_tsl", memory="constant", warmup="none")
     agent = Agent(policy, arms=ARTICLES, encoder=encoder, seed=options.seed)
     log: list[Any] = []  # (reader, unread articles, the one shown, its propensity) of each decision
     rewards = np.zeros(options.rounds)

@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--arms", type=int, default=10)
     options = parser.parse_args()
     dataset = datasets.load(options.data, label=options.label)
-    environment = environments.classification(data=dataset, arms=options.arms)
+    environment = environments.classification(data=dataset, n_arms=options.arms)
     best = optimum(dataset, options.arms)
     count, features = dataset.features.shape
     print(f"{dataset.name}: {count} examples, {features} features, labels {', '.join(dataset.classes)}")
@@ -40,7 +40,7 @@ def main() -> None:
         )
         average = records.reward[:, -1] / options.rounds
         error = average.std(ddof=1) / len(average) ** 0.5
-        title = explorax.policies()[name].title
+        title = explorax.list_policies()[name].title
         print(f"{title:14s} {average.mean():8.3f} {error:7.3f} {time.perf_counter() - began:8.1f}", flush=True)
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    environment = environments.logistic(features=options.features, arms=options.arms)
+    environment = environments.logistic(n_features=options.features, n_arms=options.arms)
     print(f"{options.instances} instances, K = {options.arms}, d = {options.features}, n = {options.rounds}")
     print()
     print(f"{'policy':10s} {'regret':>8s} {'s.e.':>7s} {'seconds':>8s}")

@@ -55,7 +55,7 @@ def main() -> None:
         hours[decision.arm] += 1
 
     profits = [(price - COST) * expected_sales(price) for price in PRICES]
-    estimates = (MIDDLE - COST) * np.exp(arms @ np.asarray(agent.state.theta_mle))
+    estimates = (MIDDLE - COST) * np.exp(arms @ np.asarray(agent.state.theta_hat))
     print(f"{'price':>5s} {'hours':>6s} {'profit':>7s} {'estimate':>9s}")
     for arm, price in enumerate(PRICES):
         print(f"{price:5.2f} {hours[arm]:6d} {profits[arm]:7.2f} {estimates[arm]:9.2f}")

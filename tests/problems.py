@@ -36,7 +36,7 @@ def assert_learns(policy):
     """On a separable toy problem the second half of 200 rounds pays far more than random arms do."""
     labels = np.arange(200) % 2
     rows = np.random.default_rng(0).normal(size=(200, 6)) + 3.0 * labels[:, None]
-    world = environments.classification(data=(rows, labels), arms=5, target=1)
+    world = environments.classification(data=(rows, labels), n_arms=5, target=1)
     reward = explorax.simulate(policy, world, rounds=200, instances=50, checkpoints=2).reward
     late = np.mean(reward[:, 1] - reward[:, 0]) / 100
     assert late > 0.58  # random arms pay 0.5 with a standard error of 0.007, the best ones 0.73

@@ -13,7 +13,7 @@ from explorax import errors
 ARMS = np.random.default_rng(0).uniform(-1, 1, (6, 3))
 KEY = jax.random.key(0)
 NO_RIDGE = {"ridge": 0, "family": "gaussian"}
-THEORY = {"explore": "theory", "horizon": 1000, "min_slope": 0.1}
+THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ THEORY = {"explore": "theory", "horizon": 1000, "min_slope": 0.1}
             "sub-Gaussian",
         ),
         ("glm_tsl", {"ridge": 0}, errors.InvalidArgument, "ridge=0 with family='bernoulli'"),
-        ("glm_tsl", {"ridge": 0, "family": "gaussian", "explore": "none"}, errors.InvalidArgument, "ridge=0"),
+        ("glm_tsl", {"ridge": 0, "family": "gaussian", "warmup": "none"}, errors.InvalidArgument, "ridge=0"),
         ("glm_tsl", {"ridge": -1.0}, errors.InvalidArgument, "ridge=-1.0"),
         ("lin_ts", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0.0"),
-        ("glm_tsl", {"explore": "bases"}, errors.UnknownName, "did you mean 'basis'"),
-        ("glm_tsl", {"explore": "theory"}, errors.InvalidArgument, "give horizon=n"),
-        ("greedy", {"explore": "theory", "horizon": 99}, errors.UnknownName, "greedy"),
-        ("lin_ts", {"explore": "theory"}, errors.InvalidArgument, "belongs to the GLM policies"),
+        ("glm_tsl", {"warmup": "bases"}, errors.UnknownName, "did you mean 'basis'"),
+        ("glm_tsl", {"warmup": "theory"}, errors.InvalidArgument, "give horizon=n"),
+        ("greedy", {"warmup": "theory", "horizon": 99}, errors.UnknownName, "greedy"),
+        ("lin_ts", {"warmup": "theory"}, errors.InvalidArgument, "belongs to the GLM policies"),
         ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity=0"),
         ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity=2.5"),
         ("glm_tsl", {"when_full": "drop"}, errors.UnknownName, "when_full"),
@@ -101,14 +101,14 @@ def test_settings(name, settings, error, words):
         ({}, np.full((6, 3), np.nan), errors.InvalidFeatures, "NaN or infinity"),
         ({}, np.full((6, 3), np.inf), errors.InvalidFeatures, "NaN or infinity"),
         ({}, "arms", errors.InvalidFeatures, "cannot be read as an array"),
-        ({}, 0, errors.InvalidArgument, "features=0"),
-        ({}, -3, errors.InvalidArgument, "features=-3"),
-        (NO_RIDGE, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features: use explore='basis' with a ridge"),
-        (NO_RIDGE | {"explore": "first"}, ARMS[:2], errors.InvalidShape, "pulls the first 3: give a ridge above 0"),
+        ({}, 0, errors.InvalidArgument, "n_features=0"),
+        ({}, -3, errors.InvalidArgument, "n_features=-3"),
+        (NO_RIDGE, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features: use warmup='basis' with a ridge"),
+        (NO_RIDGE | {"warmup": "first"}, ARMS[:2], errors.InvalidShape, "pulls the first 3: give a ridge above 0"),
         (NO_RIDGE, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
         (THEORY, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features"),
         (THEORY, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
-        ({"features": 3}, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
+        ({"n_features": 3}, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
     ],
 )
 def test_arms(settings, arms, error, words):
@@ -116,18 +116,18 @@ def test_arms(settings, arms, error, words):
         explorax.make("glm_tsl", **settings).init(arms)
 
 
-@pytest.mark.parametrize("explore", ["none", "basis", "first"])
-def test_few_or_collinear_arms_are_explored_in_the_dimensions_they_span(explore):
-    policy = explorax.make("glm_fpl", explore=explore)
+@pytest.mark.parametrize("warmup", ["none", "basis", "first"])
+def test_few_or_collinear_arms_are_explored_in_the_dimensions_they_span(warmup):
+    policy = explorax.make("glm_fpl", warmup=warmup)
     for arms, spanned in ((ARMS[:2], 2), (ARMS @ np.diag([1.0, 1.0, 0.0]), 2), (ARMS, 3), (np.zeros((4, 3)), 0)):
         state = policy.init(arms)
         actions = [policy.act(KEY, state, arms, t) for t in range(4)]
         assert np.all(np.isfinite([action.scores for action in actions]))
         pulled = [int(action.arm) for action in actions if action.forced]
-        if explore == "basis":
+        if warmup == "basis":
             assert len(pulled) == (np.linalg.matrix_rank(arms[pulled]) if pulled else 0) == spanned
         else:
-            assert pulled == ([] if explore == "none" else list(range(min(3, len(arms)))))
+            assert pulled == ([] if warmup == "none" else list(range(min(3, len(arms)))))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_full_history_says_so_and_keeps_what_it_has():
     late = jax.jit(policy.update)(state, 4, jnp.asarray(ARMS[4]), 1.0)
     assert late.history.dropped == 1
     np.testing.assert_array_equal(late.history.features, state.history.features)
-    np.testing.assert_allclose(late.theta_mle, state.theta_mle, rtol=1e-6)
+    np.testing.assert_allclose(late.theta_hat, state.theta_hat, rtol=1e-6)
 
 
 def test_one_tree_of_errors():
@@ -215,7 +215,7 @@ def test_one_tree_of_errors():
 
 
 def test_names_as_in_the_paper():
-    for entry in explorax.policies().values():
+    for entry in explorax.list_policies().values():
         assert isinstance(explorax.make(entry.title), explorax.Policy)
         assert isinstance(explorax.make(entry.name.upper()), explorax.Policy)
         assert entry.reference

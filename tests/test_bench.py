@@ -26,7 +26,7 @@ def test_cost_by_size():
 
 def test_cost_over_time():
     lines = []
-    bench.over_time(100, lines.append, name="ucb_glm", features=2, arms=6)
+    bench.over_time(100, lines.append, name="ucb_glm", n_features=2, n_arms=6)
     rows = [line for line in lines if "–" in line]
     assert [numbers(row)[1] for row in rows] == list(range(10, 101, 10))
     assert all(numbers(row)[2] > 0 for row in rows)
@@ -34,7 +34,7 @@ def test_cost_over_time():
 
 def test_memory_is_measured_in_fresh_processes():
     lines = []
-    bench.memory([30], lines.append, features=2, arms=4)
+    bench.memory([30], lines.append, n_features=2, n_arms=4)
     rounds, peak, ratio, seconds = numbers(lines[-1])
     assert (rounds, ratio) == (30, 1)
     assert 50 < peak < 10_000

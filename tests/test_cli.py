@@ -41,7 +41,7 @@ def test_reproduce_prints_and_writes(reproduced):
         assert str(out / name) in printed
         assert (out / name).stat().st_size > 0
     about = json.loads((out / "manifest.json").read_text())
-    assert about["settings"]["environment_settings"] == {"arms": 100, "parameter_variance": "printed"}
+    assert about["settings"]["environment_settings"] == {"n_arms": 100, "parameter_variance": "printed"}
     assert printed.startswith("3 tasks on 1 process; programs are compiled first, which may take a minute or more\n")
     assert about["command"].startswith("explorax reproduce logistic --dims 2")
     assert "--out" not in about["command"]
@@ -74,7 +74,7 @@ def test_the_example_is_a_study_that_runs(tmp_path, capsys):
     assert tomllib.loads(printed)["name"] == "mine"
     small = printed.replace("dims = [5, 10]", "dims = [2]").replace("rounds = 2000", "rounds = 60")
     small = small.replace("instances = 50", "instances = 3").replace("checkpoints = 100", "checkpoints = 6")
-    small = small.replace("arms = 50", "arms = 100")
+    small = small.replace("n_arms = 50", "n_arms = 100")
     (tmp_path / "mine.toml").write_text(small)
     command = [str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out"), "--processes", "1"]
     assert cli.main(["run", *command]) == 0
@@ -216,7 +216,7 @@ def test_mistakes_in_a_settings_file(tmp_path, capsys):
     for content, said in (
         ("dims = [1", "mine.toml cannot be read"),
         (EXAMPLE.replace('"mine"', '"../../evil"'), "name must be a plain file name"),
-        (EXAMPLE.replace("arms = 50", "arms = 100000000000"), "arms times features must be at most 2147483647"),
+        (EXAMPLE.replace("n_arms = 50", "n_arms = 100000000000"), "arms times features must be at most 2147483647"),
         (EXAMPLE.replace("rounds = 2000", ""), "the study lacks 'rounds'"),
         (EXAMPLE.replace("seed = 0", "sed = 0"), "unknown setting of a study 'sed': did you mean 'seed'?"),
         (EXAMPLE.replace("scale = 0.25", "scael = 0.25"), "unknown setting of glm_fpl 'scael': did you mean 'scale'?"),
@@ -256,7 +256,7 @@ def test_a_reader_that_has_seen_enough():
 def test_policies_lists_the_registry(capsys):
     assert cli.main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for entry in explorax.policies().values():
+    for entry in explorax.list_policies().values():
         (row,) = [line for line in lines if line.split()[:1] == [entry.name] and f"  {entry.title}  " in line]
         assert entry.cost in row
         assert ", ".join(entry.families) in row
@@ -265,7 +265,7 @@ def test_policies_lists_the_registry(capsys):
 
 def test_theory_is_that_of_the_library(capsys):
     assert cli.main(["theory", "--dims", "5", "20", "--rounds", "50000", "--arms", "10", "--min-slope", "0.1"]) == 0
-    found = [str(theory.describe(10, features=d, rounds=50_000, min_slope=0.1)) for d in (5, 20)]
+    found = [str(theory.describe(10, n_features=d, rounds=50_000, min_slope=0.1)) for d in (5, 20)]
     assert capsys.readouterr().out == "\n\n".join(found) + "\n"
 
 

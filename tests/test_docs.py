@@ -66,7 +66,7 @@ def test_readme_table_is_the_registry():
     rows = [
         f"| `{e.name}` | {e.title} | {e.randomized} | {', '.join(e.families)} | "
         f"{', '.join(e.designs) or '-'} | {e.cost} |"
-        for e in explorax.policies().values()
+        for e in explorax.list_policies().values()
     ]
     assert "\n".join(rows) in (ROOT / "README.md").read_text()
 
@@ -79,7 +79,7 @@ def test_links_lead_somewhere(page):
 
 def test_architecture_names_every_module():
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    named = {"<name>.py", *(f"{e.name}.py" for e in explorax.policies().values())}
+    named = {"<name>.py", *(f"{e.name}.py" for e in explorax.list_policies().values())}
     for module in (ROOT / "src/explorax").rglob("*.py"):
         assert module.name == "__init__.py" or module.name in named or module.name in text, module
 

@@ -49,7 +49,7 @@ ORDER = [
     "explorax.environments.classification",
     "explorax.environments",
     "explorax.record",
-    "explorax.simulate",
+    "explorax.simulation",
     "explorax.agent.sets",
     "explorax.agent.encoding",
     "explorax.agent.arms",

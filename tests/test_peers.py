@@ -122,7 +122,7 @@ def test_explorax_keeps_arms_apart_and_does_not_force_exploration():
     context = np.array([1.0, -0.5, 0.25])
     arm, propensity = adapter.choose(context)
     adapter.learn(context, arm, 1.0, propensity)
-    estimate = np.asarray(adapter.agent.state.theta_mle).reshape(4, 3)
+    estimate = np.asarray(adapter.agent.state.theta_hat).reshape(4, 3)
     assert propensity is None
     assert not np.any(np.delete(estimate, arm, axis=0))
     np.testing.assert_allclose(estimate[arm] / estimate[arm, 0], context)

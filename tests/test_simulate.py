@@ -14,13 +14,13 @@ from explorax.errors import HistoryFull, InvalidArgument
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_tsl import glm_tsl
 from explorax.registry import check_family
-from explorax.simulate import Job, check_schedule, share_program, simulate, simulate_together
+from explorax.simulation import Job, check_schedule, share_program, simulate, simulate_together
 from tests.reference import numpy_bandit as reference
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, ROUNDS = 10, 3, 100
-WORLD = logistic(features=FEATURES, arms=ARMS)
-CHANGING = logistic(features=FEATURES, arms=ARMS, arms_change=True)
+WORLD = logistic(n_features=FEATURES, n_arms=ARMS)
+CHANGING = logistic(n_features=FEATURES, n_arms=ARMS, arms_change=True)
 THEORY = {"design": "theory", "horizon": ROUNDS}
 
 
@@ -200,7 +200,7 @@ def test_zero_columns_change_nothing(settings):
     arms = np.random.default_rng(0).uniform(-1, 1, (ARMS, FEATURES))
     found, expected = (
         simulate(
-            explorax.make("ucb_glm", features=FEATURES, **settings),
+            explorax.make("ucb_glm", n_features=FEATURES, **settings),
             logistic(fixed_arms=jnp.asarray(arms), padded_to=columns),
             rounds=ROUNDS,
             instances=50,
@@ -318,7 +318,7 @@ def test_digest_is_fnv_of_the_arms():
     assert records.digest[0] == expected
 
 
-COUNTS = poisson(features=2, arms=ARMS)
+COUNTS = poisson(n_features=2, n_arms=ARMS)
 
 
 @pytest.mark.parametrize(

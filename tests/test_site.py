@@ -110,7 +110,7 @@ def test_every_page_is_there(site):
 
 def test_every_policy_is_explained(site):
     algorithms = site.pages["algorithms.html"]
-    for entry in explorax.policies().values():
+    for entry in explorax.list_policies().values():
         assert entry.name in algorithms.anchors
         assert entry.title in algorithms.headings
         for fact in (entry.reference, entry.cost, f'make("{entry.name}") takes'):

@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from explorax import errors, theory
 from explorax.glm import families
 
-PAPER = {d: theory.problem(features=d, rounds=50_000, arms=100) for d in (5, 10, 20)}
+PAPER = {d: theory.problem(n_features=d, rounds=50_000, n_arms=100) for d in (5, 10, 20)}
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_values_of_the_papers_experiments(features, alpha, tsl, fpl):
 
 
 def test_constants_by_hand():
-    at = theory.problem(features=2, rounds=100, arms=10, noise_std=1.0, min_slope=0.1, max_slope=0.2, max_gap=0.5)
+    at = theory.problem(n_features=2, rounds=100, n_arms=10, noise_std=1.0, min_slope=0.1, max_slope=0.2, max_gap=0.5)
     c1 = 10 * math.sqrt(2 * math.log(50) + 2 * math.log(100))
     assert theory.confidence(at) == pytest.approx(c1)
     assert theory.scale("glm_tsl", at) == pytest.approx(c1 * math.sqrt(0.2))
@@ -85,7 +85,7 @@ def test_bounds_grow_with_the_horizon_and_lie_over_a_curve():
     bounds = theory.regret_bounds("glm_fpl", PAPER[5], horizons)
     assert bounds.shape == (3,)
     assert np.all(np.diff(bounds) > 0)
-    assert bounds[2] == theory.regret_bound("glm_fpl", theory.problem(features=5, rounds=10_000, arms=100))
+    assert bounds[2] == theory.regret_bound("glm_fpl", theory.problem(n_features=5, rounds=10_000, n_arms=100))
 
 
 def test_description_prints_a_table():
@@ -101,48 +101,52 @@ def test_description_prints_a_table():
     assert by_policy["glm_tsl"]["exploration rounds"] == tau
     bound = theory.regret_bound("glm_tsl", described.problem, exploration_rounds=tau)
     assert by_policy["glm_tsl"]["regret bound"] == bound
-    assert "-" in str(theory.describe(100, features=5, rounds=50_000))
+    assert "-" in str(theory.describe(100, n_features=5, rounds=50_000))
 
 
 def test_a_bound_above_the_most_regret_there_can_be_is_called_empty():
-    loose = theory.describe(100, features=5, rounds=1000)
+    loose = theory.describe(100, n_features=5, rounds=1000)
     assert loose.empty_bounds == ["glm_tsl", "glm_fpl"]
     assert loose.largest_regret == 1000
     assert str(loose).endswith(
         "true but empty: glm_tsl, glm_fpl. No policy can have more regret than n times the largest gap, 1000."
     )
-    tight = theory.describe(100, features=2, rounds=1_000_000, family="gaussian", noise_std=0.01)
+    tight = theory.describe(100, n_features=2, rounds=1_000_000, family="gaussian", noise_std=0.01)
     assert tight.empty_bounds == []
     assert "empty" not in str(tight)
 
 
 def test_large_numbers_are_printed_short():
-    assert max(map(len, str(theory.describe(100, features=5, rounds=1000, min_slope=1e-30)).splitlines())) < 130
+    assert max(map(len, str(theory.describe(100, n_features=5, rounds=1000, min_slope=1e-30)).splitlines())) < 130
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: theory.problem(features=5, rounds=5), errors.TheoryNotApplicable, "more rounds than features"),
-        (lambda: theory.problem(features=0, rounds=5), errors.InvalidArgument, "features=0"),
-        (lambda: theory.problem(features=2.5, rounds=50), errors.InvalidArgument, "features=2.5"),
-        (lambda: theory.problem(features=5, rounds=50, noise_std=0), errors.TheoryNotApplicable, "noise_std=0"),
-        (lambda: theory.problem(features=5, rounds=50, min_slope=0.0), errors.TheoryNotApplicable, "min_slope=0.0"),
-        (lambda: theory.problem(features=5, rounds=50, min_slope=0.3), errors.TheoryNotApplicable, "exceeds max_slope"),
-        (lambda: theory.problem(features=5, rounds=50, max_gap=-1), errors.TheoryNotApplicable, "max_gap=-1"),
-        (lambda: theory.problem(features=5, rounds=50, noise_std="a"), errors.TheoryNotApplicable, "noise_std='a'"),
+        (lambda: theory.problem(n_features=5, rounds=5), errors.TheoryNotApplicable, "more rounds than features"),
+        (lambda: theory.problem(n_features=0, rounds=5), errors.InvalidArgument, "features=0"),
+        (lambda: theory.problem(n_features=2.5, rounds=50), errors.InvalidArgument, "features=2.5"),
+        (lambda: theory.problem(n_features=5, rounds=50, noise_std=0), errors.TheoryNotApplicable, "noise_std=0"),
+        (lambda: theory.problem(n_features=5, rounds=50, min_slope=0.0), errors.TheoryNotApplicable, "min_slope=0.0"),
         (
-            lambda: theory.problem(features=5, rounds=50, family="poisson"),
+            lambda: theory.problem(n_features=5, rounds=50, min_slope=0.3),
+            errors.TheoryNotApplicable,
+            "exceeds max_slope",
+        ),
+        (lambda: theory.problem(n_features=5, rounds=50, max_gap=-1), errors.TheoryNotApplicable, "max_gap=-1"),
+        (lambda: theory.problem(n_features=5, rounds=50, noise_std="a"), errors.TheoryNotApplicable, "noise_std='a'"),
+        (
+            lambda: theory.problem(n_features=5, rounds=50, family="poisson"),
             errors.TheoryNotApplicable,
             "not sub-Gaussian",
         ),
         (
-            lambda: theory.problem(features=5, rounds=50, family="poisson", noise_std=2.0),
+            lambda: theory.problem(n_features=5, rounds=50, family="poisson", noise_std=2.0),
             errors.TheoryNotApplicable,
             "max_slope_near",
         ),
         (
-            lambda: theory.regret_bound("glm_tsl", theory.problem(features=2, rounds=6)),
+            lambda: theory.regret_bound("glm_tsl", theory.problem(n_features=2, rounds=6)),
             errors.TheoryNotApplicable,
             "6 rounds",
         ),
@@ -152,12 +156,12 @@ def test_large_numbers_are_printed_short():
         (lambda: theory.required_eigenvalue("greedy", PAPER[5]), errors.UnknownName, "greedy"),
         (lambda: theory.describe(100, rounds=50), errors.InvalidArgument, "give features too"),
         (
-            lambda: theory.describe(9, features=5, rounds=50, min_slope=1e-300),
+            lambda: theory.describe(9, n_features=5, rounds=50, min_slope=1e-300),
             errors.TheoryNotApplicable,
             "min_slope must be large enough .* got 1e-300",
         ),
         (
-            lambda: theory.problem(features=5, rounds=10**400),
+            lambda: theory.problem(n_features=5, rounds=10**400),
             errors.InvalidArgument,
             "rounds must be .* 1 to 10{18}, got 1",
         ),

@@ -4,7 +4,7 @@
     lin_ts, lin_ucb       linear models, as the other libraries have them
     glm_tsl propensity    glm_tsl with the probability of every decision estimated by 100 draws
 
-No rounds of exploration are forced (`explore="none"`), as the other libraries force none: the prior carries the first
+No rounds of exploration are forced (`warmup="none"`), as the other libraries force none: the prior carries the first
 decisions.  XLA runs small programs in the calling thread if told so before JAX starts
 (`explorax.devices.decide_inline`).
 """
@@ -13,7 +13,7 @@ from functools import cache
 
 from common import Adapter, Floats, Rewards, Task, blocks, serve
 
-from explorax import Agent, devices, make, policies
+from explorax import Agent, devices, list_policies, make
 from explorax.policies.base import Policy
 
 FAMILIES = {"logistic": "bernoulli", "linear": "gaussian"}
@@ -23,7 +23,7 @@ PLAYERS = ("glm_tsl", "glm_fpl", "lin_ts", "lin_ucb", "glm_tsl propensity")
 @cache  # what is compiled for a policy serves all its agents
 def policy(name: str, rewards: Rewards, scale: float) -> Policy:
     """The policy with this scale or width."""
-    settings: dict[str, object] = {policies()[name].knob: scale, "explore": "none"}
+    settings: dict[str, object] = {list_policies()[name].knob: scale, "warmup": "none"}
     if name.startswith("glm"):
         settings |= {"family": FAMILIES[rewards], "memory": "constant"}
     return make(name, **settings)

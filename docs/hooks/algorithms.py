@@ -37,7 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def page() -> str:
     """A table of all policies, a section for each, and one for each kind of settings that policies share."""
-    entries = explorax.policies().values()
+    entries = explorax.list_policies().values()
     rows = [row(f"[{e.title}](#{e.name})", f"`{e.name}`", e.randomized, e.reference) for e in entries]
     shared = dict.fromkeys(kind for entry in entries for kind in shared_settings(entry))
     sections = [*map(policy_section, entries), *map(settings_section, shared)]

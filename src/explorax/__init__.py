@@ -1,11 +1,11 @@
 """explorax: exploration in generalized linear bandits.
 
-policy = explorax.make("glm_tsl")          # or "glm_fpl", "ucb_glm", …: see explorax.policies()
+policy = explorax.make("glm_tsl")          # or "glm_fpl", "ucb_glm", …: see explorax.list_policies()
 state = policy.init(arms)
 action = policy.act(key, state, arms, t)
 state = policy.update(state, action.arm, arms[action.arm], reward)
 
-records = explorax.simulate(policy, explorax.environments.logistic(features=5), rounds=1000)
+records = explorax.simulate(policy, explorax.environments.logistic(n_features=5), rounds=1000)
 
 agent = explorax.Agent(policy, arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
 decision = agent.choose()
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from explorax.glm.fit import Fit, fit
     from explorax.policies.base import Action, Policy
     from explorax.record import Records
-    from explorax.registry import make, policies
-    from explorax.simulate import simulate
+    from explorax.registry import list_policies, make
+    from explorax.simulation import simulate
 
 __version__ = "0.1.0"
 
@@ -65,7 +65,7 @@ HOMES = {  # of everything else
     "fit": "explorax.glm.fit",
     "make": "explorax.registry",
     "policies": "explorax.registry",
-    "simulate": "explorax.simulate",
+    "simulate": "explorax.simulation",
 }
 
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import jax
 
 from explorax.environments import logistic
-from explorax.registry import make, policies
-from explorax.simulate import BLOCK, Job, check_schedule, play, simulate
+from explorax.registry import list_policies, make
+from explorax.simulation import BLOCK, Job, check_schedule, play, simulate
 
 ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
 TENTHS = 10
@@ -66,9 +66,9 @@ def instances() -> int:
     return BLOCK if jax.default_backend() == "cpu" else ON_A_DEVICE
 
 
-def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, arms: int = 100) -> None:
+def over_time(rounds: int, out: Out, name: str = "glm_tsl", n_features: int = 5, n_arms: int = 100) -> None:
     """Print what a round costs in each tenth of one run."""
-    policy, environment, length = make(name), logistic(features=features, arms=arms), rounds // TENTHS
+    policy, environment, length = make(name), logistic(n_features=n_features, n_arms=n_arms), rounds // TENTHS
     simulate(policy, environment, rounds=length, instances=instances(), chunk=length)  # compiles
     marks = [time.perf_counter()]
     simulate(
@@ -80,21 +80,21 @@ def over_time(rounds: int, out: Out, name: str = "glm_tsl", features: int = 5, a
         progress=lambda _: marks.append(time.perf_counter()),
     )
     costs = [(end - start) / (length * instances()) for start, end in itertools.pairwise(marks)]
-    out(f"\nCost over time: {policies()[name].title}, d = {features}, K = {arms}, {TENTHS * length} rounds")
+    out(f"\nCost over time: {list_policies()[name].title}, d = {n_features}, K = {n_arms}, {TENTHS * length} rounds")
     out(f"{'rounds':>17s} {'µs per instance-round':>22s} {'ratio':>7s}")
     for tenth, cost in enumerate(costs):
         span = f"{tenth * length} – {(tenth + 1) * length}"
         out(f"{span:>17s} {1e6 * cost:22.2f} {cost / costs[0]:7.2f}")
 
 
-def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -> None:
+def memory(rounds: Sequence[int], out: Out, n_features: int = 2, n_arms: int = 10) -> None:
     """Print the peak memory of runs that differ in their number of rounds, each in a process of its own."""
-    out(f"\nPeak memory: UCB-GLM, d = {features}, K = {arms}, 2 instances, a fresh process each")
+    out(f"\nPeak memory: UCB-GLM, d = {n_features}, K = {n_arms}, 2 instances, a fresh process each")
     out(f"{'rounds':>10s} {'MiB':>8s} {'ratio':>7s} {'seconds':>8s}")
     peaks: list[float] = []
     for count in rounds:
         began = time.perf_counter()
-        code = f"from explorax.bench import peak_memory; print(peak_memory({count}, {features}, {arms}))"
+        code = f"from explorax.bench import peak_memory; print(peak_memory({count}, {n_features}, {n_arms}))"
         # A second process on a GPU has to live with what this one has left of its memory.
         environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         done = subprocess.run(
@@ -105,11 +105,11 @@ def memory(rounds: Sequence[int], out: Out, features: int = 2, arms: int = 10) -
         out(f"{count:10d} {peaks[-1]:8.0f} {peaks[-1] / peaks[0]:7.2f} {seconds:8.1f}")
 
 
-def peak_memory(rounds: int, features: int, arms: int) -> float:
+def peak_memory(rounds: int, n_features: int, n_arms: int) -> float:
     """The most memory this process ever had, in MiB, after a run of two instances."""
     import resource  # not on every system
 
-    job = Job(make("ucb_glm"), logistic(features=features, arms=arms))
+    job = Job(make("ucb_glm"), logistic(n_features=n_features, n_arms=n_arms))
     play([job], check_schedule(rounds, 100, "even", None, None), range(2), seed=0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
@@ -133,13 +133,13 @@ def by_size(sizes: Sizes, out: Out) -> None:
                 cost = measured[key]
                 first = first or cost
                 value = features if symbol == "d" else arms
-                title = policies()[name].title
+                title = list_policies()[name].title
                 out(f"{title:9s} {value:6d} {1 / cost:18.0f} {1e6 * cost:22.2f} {cost / first:7.2f}")
 
 
-def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> float:
+def cost_of_a_round(name: str, n_features: int, n_arms: int, seconds: float) -> float:
     """Seconds per round and instance, from about so many seconds; compiling and the first chunk are not counted."""
-    length = min(max(200_000 // (arms * features), 20), 500)
+    length = min(max(200_000 // (n_arms * n_features), 20), 500)
     marks: list[float] = []
 
     def progress(rounds: int) -> None:
@@ -150,7 +150,7 @@ def cost_of_a_round(name: str, features: int, arms: int, seconds: float) -> floa
     with contextlib.suppress(Enough):
         simulate(
             make(name),
-            logistic(features=features, arms=arms),
+            logistic(n_features=n_features, n_arms=n_arms),
             rounds=100 * length,
             instances=instances(),
             chunk=length,

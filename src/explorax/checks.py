@@ -53,11 +53,11 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
         raise InvalidArgument(f"{name} must be a whole number from {least} to {most}, got {value}. Give a smaller one.")
 
 
-def check_size(arms: int, features: int) -> None:
+def check_size(n_arms: int, n_features: int) -> None:
     """Raise if a table of arms could not be an array."""
-    if arms * features > MOST_NUMBERS:
+    if n_arms * n_features > MOST_NUMBERS:
         raise InvalidArgument(
-            f"arms times features must be at most {MOST_NUMBERS}, got {arms} times {features}. "
+            f"arms times features must be at most {MOST_NUMBERS}, got {n_arms} times {n_features}. "
             "Give fewer arms or features."
         )
 

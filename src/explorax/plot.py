@@ -87,7 +87,9 @@ class Look(NamedTuple):
     dash: Dash
 
 
-def bounds(curves: Iterable[Series], *, features: int, arms: int, family: str | Family = "bernoulli") -> list[Bound]:
+def bounds(
+    curves: Iterable[Series], *, n_features: int, n_arms: int, family: str | Family = "bernoulli"
+) -> list[Bound]:
     """Bounds of Theorems 1 and 2 for the theory's designs among the curves of a panel, with the paper's constants.
 
     The τ rounds of exploration that the theorems ask for are left out, since the curves do not play them either.
@@ -95,9 +97,9 @@ def bounds(curves: Iterable[Series], *, features: int, arms: int, family: str | 
     found = []
     for curve in curves:
         if curve.policy in theory.THEOREMS and curve.design == "theory":
-            rounds = curve.rounds[curve.rounds > max(features, 2 / theory.OPTIMISM)]
+            rounds = curve.rounds[curve.rounds > max(n_features, 2 / theory.OPTIMISM)]
             if len(rounds):
-                at = theory.problem(features=features, rounds=int(rounds[-1]), arms=arms, family=family)
+                at = theory.problem(n_features=n_features, rounds=int(rounds[-1]), n_arms=n_arms, family=family)
                 found.append(Bound(curve.policy, curve.panel, rounds, theory.regret_bounds(curve.policy, at, rounds)))
     return found
 

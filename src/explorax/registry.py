@@ -107,7 +107,7 @@ ENTRIES = (
 )
 
 
-def policies() -> dict[str, Entry]:
+def list_policies() -> dict[str, Entry]:
     """All policies by name, as data."""
     return {entry.name: entry for entry in ENTRIES}
 
@@ -119,7 +119,7 @@ def entry_of(name: str) -> Entry:
     for entry in ENTRIES:
         if name.lower() in (entry.name, entry.title.lower()):
             return entry
-    raise UnknownName("policy", name, policies())
+    raise UnknownName("policy", name, list_policies())
 
 
 def make(name: str, **settings: object) -> Policy:

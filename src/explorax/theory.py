@@ -49,16 +49,16 @@ MOST = 10**18  # rounds, arms or features
 class Problem:
     """The constants that the theorems speak of; checked when made."""
 
-    features: int
+    n_features: int
     rounds: int
     noise_std: float
     min_slope: float
     max_slope: float
-    arms: int = 1
+    n_arms: int = 1
     max_gap: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("features", "rounds", "arms"):
+        for name in ("n_features", "rounds", "n_arms"):
             check_whole(name, getattr(self, name), 1, MOST)
         for name in ("noise_std", "min_slope", "max_slope"):
             value = getattr(self, name)
@@ -68,9 +68,9 @@ class Problem:
             raise TheoryNotApplicable(f"max_gap={self.max_gap!r} must be a finite number of at least 0")
         if self.min_slope > self.max_slope:
             raise TheoryNotApplicable(f"min_slope={self.min_slope} exceeds max_slope={self.max_slope}: exchange them")
-        if self.rounds <= self.features:
+        if self.rounds <= self.n_features:
             raise TheoryNotApplicable(
-                f"rounds={self.rounds} with features={self.features}: log(n/d) needs more rounds than features"
+                f"rounds={self.rounds} with n_features={self.n_features}: log(n/d) needs more rounds than features"
             )
         if not _finite(self):
             raise TheoryNotApplicable(
@@ -90,10 +90,10 @@ def _finite(at: Problem) -> bool:
 
 def problem(
     *,
-    features: int,
+    n_features: int,
     rounds: int,
     family: str | Family = "bernoulli",
-    arms: int = 1,
+    n_arms: int = 1,
     noise_std: float | None = None,
     min_slope: float | None = None,
     max_slope: float | None = None,
@@ -122,9 +122,9 @@ def problem(
     if min_slope is None:
         min_slope = max_slope
     return Problem(
-        features=features,
+        n_features=n_features,
         rounds=rounds,
-        arms=arms,
+        n_arms=n_arms,
         noise_std=noise_std,
         min_slope=min_slope,
         max_slope=max_slope,
@@ -159,7 +159,7 @@ def _largest_score(theta: ArrayLike, radius: float) -> float:
 
 def confidence(at: Problem) -> float:
     """c1, the width of the confidence set around θ̄ in the norm of G."""
-    d, n = at.features, at.rounds
+    d, n = at.n_features, at.rounds
     return at.noise_std / at.min_slope * math.sqrt(d * math.log(n / d) + 2 * math.log(n))
 
 
@@ -174,7 +174,7 @@ def spread(policy: str, at: Problem) -> float:
     _theorem(policy)
     ratio = at.max_slope / at.min_slope
     ratio = math.sqrt(ratio) if policy == "glm_tsl" else ratio
-    return confidence(at) * ratio * math.sqrt(2 * math.log(at.arms * at.rounds))
+    return confidence(at) * ratio * math.sqrt(2 * math.log(at.n_arms * at.rounds))
 
 
 def width(
@@ -183,7 +183,7 @@ def width(
     """α of UCB-GLM or ρ of GLM-UCB (which alone reads `max_norm` L and `max_reward` R_max; λ0 is 1)."""
     if policy not in WIDTHS:
         raise UnknownName("policy with a theory width", policy, WIDTHS)
-    d, n = at.features, at.rounds
+    d, n = at.n_features, at.rounds
     delta = 1 / n if delta is None else delta
     if not (is_number(delta) and 0 < delta < 1):
         raise TheoryNotApplicable(f"delta={delta!r} must lie between 0 and 1")
@@ -213,7 +213,7 @@ def required_eigenvalue(policy: str, at: Problem, *, printed: bool = False) -> f
     if policy in ("glm_tsl", "ucb_glm"):
         return max(c1**2, 1.0)
     _theorem(policy)
-    radius = math.sqrt(2 * math.log(at.rounds)) + (0.0 if printed else math.sqrt(at.features))
+    radius = math.sqrt(2 * math.log(at.rounds)) + (0.0 if printed else math.sqrt(at.n_features))
     return max(4 * c1**2, (2 * scale(policy, at) / at.min_slope * radius) ** 2, 1.0)
 
 
@@ -254,7 +254,7 @@ def regret_bounds_of_run(policy: str, at: Problem, rounds: ArrayLike, *, explora
     pulled after exploration add up to at most √(2dt log(2t/d)).  At t ≤ τ the bound is true, and useless.
     """
     failures = _theorem(policy)
-    d, n = at.features, at.rounds
+    d, n = at.n_features, at.rounds
     chance = OPTIMISM - failures / n
     if chance <= 0:
         raise TheoryNotApplicable(
@@ -304,7 +304,7 @@ class Description:
     def __str__(self) -> str:
         at = self.problem
         head = (
-            f"d = {at.features}, K = {at.arms}, n = {at.rounds}, sigma = {at.noise_std:g}, "
+            f"d = {at.n_features}, K = {at.n_arms}, n = {at.rounds}, sigma = {at.noise_std:g}, "
             f"slopes {at.min_slope:.4g} to {at.max_slope:.4g}, largest gap {at.max_gap:g}, c1 = {confidence(at):.4g}"
         )
         table = [COLUMNS, *(tuple(_cell(row[column]) for column in COLUMNS) for row in self.rows)]
@@ -334,7 +334,7 @@ def describe(
     arms: ArrayLike,
     *,
     rounds: int,
-    features: int | None = None,
+    n_features: int | None = None,
     family: str | Family = "bernoulli",
     noise_std: float | None = None,
     min_slope: float | None = None,
@@ -344,15 +344,15 @@ def describe(
 ) -> Description:
     """The theory of one problem as a table: `print(theory.describe(arms, rounds=50_000))`.
 
-    `arms` is the matrix of features, or just the number of arms together with `features`; exploration rounds are known
+    `arms` is the matrix of features, or the number of arms together with `n_features`; exploration rounds are known
     only for a matrix, and without them the regret bound leaves their cost out.
     """
-    matrix, count, size = _sizes(arms, features)
+    matrix, count, size = _sizes(arms, n_features)
     at = problem(
-        features=size,
+        n_features=size,
         rounds=rounds,
         family=family,
-        arms=count,
+        n_arms=count,
         noise_std=noise_std,
         min_slope=min_slope,
         max_slope=max_slope,
@@ -377,12 +377,12 @@ def describe(
     return Description(at, rows)
 
 
-def _sizes(arms: ArrayLike, features: int | None) -> tuple[np.ndarray | None, int, int]:
+def _sizes(arms: ArrayLike, n_features: int | None) -> tuple[np.ndarray | None, int, int]:
     if isinstance(arms, int | np.integer):
-        if features is None:
-            raise InvalidArgument(f"arms={arms!r} is a number: give features too, or the matrix of arms")
-        return None, int(arms), features
+        if n_features is None:
+            raise InvalidArgument(f"arms={arms!r} is a number: give n_features too, or the matrix of arms")
+        return None, int(arms), n_features
     matrix = np.asarray(arms, float)
-    if matrix.ndim != 2 or features not in (None, matrix.shape[1]):
+    if matrix.ndim != 2 or n_features not in (None, matrix.shape[1]):
         raise InvalidShape(f"arms have shape {matrix.shape}: give a matrix with one row of features for each arm")
     return matrix, *matrix.shape

@@ -13,7 +13,7 @@ import pytest
 import explorax
 from explorax import Agent, Encoder, environments, make
 from explorax.glm.history import Grouped
-from explorax.simulate import ARMS, DRAW, FNV_OFFSET, FNV_PRIME, REWARD, instance_keys
+from explorax.simulation import ARMS, DRAW, FNV_OFFSET, FNV_PRIME, REWARD, instance_keys
 
 FEATURES, COUNT = 3, 6
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (COUNT, FEATURES))
@@ -53,7 +53,7 @@ def played(agent, rounds):
 def test_an_agent_is_simulate_with_one_instance(name, settings, change):
     rounds, seed = 120, 5
     policy = make(name, **settings)
-    arms = {"arms_change": True, "arms": COUNT} if change else {"fixed_arms": MATRIX}
+    arms = {"arms_change": True, "n_arms": COUNT} if change else {"fixed_arms": MATRIX}
     environment = environments.logistic(theta=THETA, **arms)
     records = explorax.simulate(policy, environment, rounds=rounds, instances=1, seed=seed)
 
@@ -100,7 +100,7 @@ def test_the_order_of_late_rewards_does_not_matter_to_exact_memories(name):
             agent.learn(decisions[i].id, reward_of(decisions[i]))
     first, second = agents
     if name == "glm_tsl":
-        np.testing.assert_allclose(first.state.theta_mle, second.state.theta_mle, atol=1e-8)
+        np.testing.assert_allclose(first.state.theta_hat, second.state.theta_hat, atol=1e-8)
         np.testing.assert_array_equal(first.state.history.counts, second.state.history.counts)
     else:
         assert_same(first.state, second.state, rtol=1e-12, atol=1e-13)
@@ -115,7 +115,7 @@ def test_a_batch_of_rewards_is_one_after_the_other(sizes):
         for decision, reward in zip(decisions, rewards, strict=True):
             one_by_one.learn(decision.id, reward)
         in_batches.learn(list(same.ids), rewards)
-    np.testing.assert_allclose(in_batches.state.theta_mle, one_by_one.state.theta_mle, rtol=1e-9)
+    np.testing.assert_allclose(in_batches.state.theta_hat, one_by_one.state.theta_hat, rtol=1e-9)
     assert_same(in_batches.state.history, one_by_one.state.history)
     assert in_batches.pending == one_by_one.pending == []
 
@@ -139,10 +139,10 @@ def test_many_decisions_are_the_same_as_one_by_one():
 def test_arms_are_added_retired_and_returned():
     agent = Agent(make("glm_tsl"), arms=NAMED)
     played(agent, 25)
-    known = agent.state.theta_mle
+    known = agent.state.theta_hat
     agent.add_arm("new", [0.9, -0.9, 0.9])
     assert list(agent.arms) == [*NAMED, "new"]
-    np.testing.assert_array_equal(agent.state.theta_mle, known)
+    np.testing.assert_array_equal(agent.state.theta_hat, known)
     agent.retire_arm("arm 2")
     late = agent.choose(among=["arm 0"])
     agent.retire_arm("arm 0")
@@ -158,7 +158,7 @@ def test_arms_are_added_retired_and_returned():
 
 def test_an_arm_gets_other_features(tmp_path):
     """Rewards stay with the features that they were for: the estimate is a fit to both."""
-    policy = make("glm_tsl", explore="none", tolerance=1e-9)
+    policy = make("glm_tsl", warmup="none", tolerance=1e-9)
     agent = Agent(policy, arms=dict(zip("abc", MATRIX[:3], strict=True)), draws=0)
     before, late = agent.choose(among=["b"]), agent.choose(among=["b"])
     agent.learn(before.id, 1.0)
@@ -169,7 +169,7 @@ def test_an_arm_gets_other_features(tmp_path):
     assert agent.arms == {"a": True, "b": True, "c": True}
     assert {agent.choose().arm for _ in range(20)} <= set("abc")
     rewarded = Grouped(jnp.asarray(MATRIX[[1, 3]]), jnp.asarray([2.0, 1.0]), jnp.asarray([2.0, 0.0]))
-    np.testing.assert_allclose(agent.state.theta_mle, explorax.fit("bernoulli", rewarded).theta, atol=1e-8)
+    np.testing.assert_allclose(agent.state.theta_hat, explorax.fit("bernoulli", rewarded).theta, atol=1e-8)
 
     agent.retire_arm("c")
     agent.update_arm("c", MATRIX[4])
@@ -253,7 +253,7 @@ def test_collinear_features_work_with_all_defaults():
 def test_a_state_with_arms_added_is_that_of_all_arms_from_the_start():
     """In any order of adding and learning: the estimate, and what the policies draw from."""
     for name in ("glm_tsl", "ucb_glm"):
-        policy = make(name, explore="none", tolerance=1e-9)
+        policy = make(name, warmup="none", tolerance=1e-9)
         grown, complete = Agent(policy, arms=MATRIX[:2], draws=0), Agent(policy, arms=MATRIX, draws=0)
         for i in range(2, COUNT):
             grown.add_arm(i, MATRIX[i])
@@ -261,7 +261,7 @@ def test_a_state_with_arms_added_is_that_of_all_arms_from_the_start():
                 decision = agent.choose(among=[i])
                 agent.learn(decision.id, reward_of(decision))
         assert len(grown.state.history.counts) > COUNT  # room for more
-        np.testing.assert_allclose(grown.state.theta_mle, complete.state.theta_mle, atol=1e-8)
+        np.testing.assert_allclose(grown.state.theta_hat, complete.state.theta_hat, atol=1e-8)
         np.testing.assert_array_equal(grown.state.history.sums[:COUNT], complete.state.history.sums)
         if name == "ucb_glm":
             norms = [jnp.sum(agent.state.whitened[:, :COUNT] ** 2, axis=0) for agent in (grown, complete)]
@@ -297,7 +297,7 @@ def test_arms_in_a_context():
     users, articles = ("ann", "bob"), {name: {"article": name} for name in ("chess", "tennis")}
     sample = [{"user": user, **attributes} for user in users for attributes in articles.values()]
     encoder = Encoder.fit(sample, interactions=[("user", "article")])
-    agent = Agent(make("glm_tsl", memory="constant", explore="none"), arms=articles, encoder=encoder, draws=20)
+    agent = Agent(make("glm_tsl", memory="constant", warmup="none"), arms=articles, encoder=encoder, draws=20)
     likes = {"ann": "chess", "bob": "tennis"}
     rng = np.random.default_rng(3)
     for _ in range(150):
@@ -323,7 +323,7 @@ def test_arrays_that_were_given_may_change():
     for agent, decision, features in zip(agents, decisions, kept, strict=True):
         np.testing.assert_array_equal(decision.features, features)
         agent.learn(decision.id, 1.0)
-        assert np.isfinite(agent.state.theta_mle).all()
+        assert np.isfinite(agent.state.theta_hat).all()
     assert np.isfinite(agents[0].choose().features).all()
 
 
@@ -332,7 +332,7 @@ def test_precision_is_the_agents_own(dtype):
     agent = Agent(make("glm_tsl"), arms=NAMED, dtype=dtype)
     with jax.enable_x64(dtype == "float32"):  # JAX's default is another one
         played(agent, 4)
-    assert agent.state.theta_mle.dtype == dtype
+    assert agent.state.theta_hat.dtype == dtype
     assert agent.choose().features.dtype == dtype
 
 
@@ -347,7 +347,7 @@ def test_the_oldest_pending_decisions_are_dropped():
 
 
 def test_many_choosers_and_a_learner():
-    policy = make("glm_tsl", explore="none")
+    policy = make("glm_tsl", warmup="none")
     agent = Agent(policy, arms=NAMED, draws=10)
     agent.learn(agent.choose().id, 1.0)
     decisions, learned, lock = [], [], threading.Lock()

@@ -33,7 +33,7 @@ class Interleaving(RuleBasedStateMachine):
 
     @initialize(name=st.sampled_from(sorted(POLICIES)), seed=st.integers(0, 3))
     def begin(self, name, seed):
-        policy = make(name, explore="none", **POLICIES[name])
+        policy = make(name, warmup="none", **POLICIES[name])
         arms = {i: row_of(i) for i in range(4)}
         self.agents = [Agent(policy, arms=arms, seed=seed, draws=3) for _ in range(2)]
         self.offered, self.retired = set(arms), set()

@@ -24,7 +24,7 @@ SETTINGS = {
     "rep_glm_fpl": SMALL | {"percent": 10, "horizon": 40},
     "neural_linear": SMALL | {"refresh": 4, "capacity": 64},
 }
-RANDOMIZED = [name for name, entry in explorax.policies().items() if entry.randomized == "yes"]
+RANDOMIZED = [name for name, entry in explorax.list_policies().items() if entry.randomized == "yes"]
 
 
 @functools.cache
@@ -215,7 +215,7 @@ def test_thompson_sampling_between_two_arms_has_a_formula():
     assert 0.05 < exact < 0.95
 
 
-@pytest.mark.parametrize("name", [name for name, entry in explorax.policies().items() if entry.randomized == "no"])
+@pytest.mark.parametrize("name", [name for name, entry in explorax.list_policies().items() if entry.randomized == "no"])
 def test_decisions_that_are_not_random_have_probability_one(name):
     agent = trained(name)
     decision = agent.choose()
@@ -228,14 +228,14 @@ def test_decisions_that_are_not_random_have_probability_one(name):
 
 def test_exact_formulas():
     agent = trained("epsilon_greedy")
-    best = int(np.argmax(MATRIX @ agent.state.theta_mle))
+    best = int(np.argmax(MATRIX @ agent.state.theta_hat))
     expected = np.full(COUNT, 0.1 / COUNT)
     expected[best] += 0.9
     np.testing.assert_allclose(agent.propensities().probabilities, expected, rtol=1e-12)
     some = [0, 2, 4]
     np.testing.assert_allclose(trained("uniform").propensities(among=some).probabilities, np.full(3, 1 / 3))
     template = trained("template")
-    softmax = special.softmax(MATRIX[some] @ template.state.theta_mle / 0.5)
+    softmax = special.softmax(MATRIX[some] @ template.state.theta_hat / 0.5)
     np.testing.assert_allclose(template.propensities(among=some).probabilities, softmax, rtol=1e-10)
 
 

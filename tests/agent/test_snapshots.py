@@ -32,7 +32,7 @@ def fixed(name, **settings):
 def in_context():
     encoder = Encoder.fit(SAMPLE, interactions=True)
     prices = {f"{price:g} euros": {"price": price} for price in (1.0, 2.0, 4.0)}
-    policy = make("glm_fpl", family="poisson", memory="constant", explore="none")
+    policy = make("glm_fpl", family="poisson", memory="constant", warmup="none")
     return Agent(policy, arms=prices, encoder=encoder, draws=10)
 
 
@@ -172,15 +172,15 @@ def full(tmp_path, name="glm_tsl", **settings):
 
 
 def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
-    agent, waiting = full(tmp_path, explore="none")
-    remedy = r"Agent.load\(path, make\('glm_tsl', capacity=6, explore='none'\)\)"
+    agent, waiting = full(tmp_path, warmup="none")
+    remedy = r"Agent.load\(path, make\('glm_tsl', capacity=6, warmup='none'\)\)"
     with pytest.raises(errors.HistoryFull, match=f"all 3 rows are taken: give a larger capacity.*{remedy}"):
         agent.learn(waiting, [1.0, 0.0])
-    larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, explore="none"))
+    larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, warmup="none"))
     larger.learn(waiting, [1.0, 0.0])
-    never_full = Agent(make("glm_tsl", capacity=6, explore="none"), features=3, draws=0)
+    never_full = Agent(make("glm_tsl", capacity=6, warmup="none"), features=3, draws=0)
     never_full.learn([never_full.choose(table).id for table in (*TABLES, TABLES[0])], [1.0, 0.0, 1.0, 1.0, 0.0])
-    np.testing.assert_allclose(larger.state.theta_mle, never_full.state.theta_mle, atol=1e-6)
+    np.testing.assert_allclose(larger.state.theta_hat, never_full.state.theta_hat, atol=1e-6)
     assert larger.state.history.seen == 5
     larger.save(tmp_path / "larger.npz")
     assert Agent.load(tmp_path / "larger.npz").policy.recipe.settings["capacity"] == 6
@@ -190,7 +190,7 @@ def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
 def test_an_agent_goes_on_with_another_memory(memory, tmp_path):
     agent, waiting = full(tmp_path)
     loaded = Agent.load(tmp_path / "agent.npz", make("glm_tsl", memory=memory))
-    np.testing.assert_allclose(loaded.state.theta_mle, agent.state.theta_mle, atol=1e-6)
+    np.testing.assert_allclose(loaded.state.theta_hat, agent.state.theta_hat, atol=1e-6)
     loaded.learn(waiting, [1.0, 0.0])
     assert loaded.pending == []
 

@@ -37,7 +37,7 @@ IN_EVERY_FAMILY = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm")
 NOISE_BELONGS_TO_PLACES = ("uniform", "epsilon_greedy", "template", "log_phe", "lin_phe", "pg_ts", "neural_ts")
 FAMILIES = {
     name: entry.families if name in IN_EVERY_FAMILY else entry.families[:1]
-    for name, entry in explorax.policies().items()
+    for name, entry in explorax.list_policies().items()
 } | {"template": ("bernoulli",)}
 CASES = [(name, family, kind) for name in FAMILIES for family in FAMILIES[name] for kind in ("fixed", "changing")]
 # What does not depend on the rewards' law is checked in one family: each policy's first.
@@ -58,7 +58,7 @@ each_precision = over(PRECISE, ("name", "family", "kind", "dtype"))
 
 @functools.cache
 def build(name, family):
-    builder = boltzmann if name == "template" else explorax.policies()[name].builder()
+    builder = boltzmann if name == "template" else explorax.list_policies()[name].builder()
     wanted = {"family": family, **SMALL, **OWN.get(name, {})}
     return builder(**{name: wanted[name] for name in setting_names(builder) if name in wanted})
 
@@ -129,8 +129,8 @@ def together(name, family, kind, dtype):
 
     def play(rewards, masks):
         def step(state, inputs):
-            t, arms, reward, offered = inputs
-            action = policy.act(jax.random.key(t), state, arms, t, offered)
+            t, arms, reward, mask = inputs
+            action = policy.act(jax.random.key(t), state, arms, t, mask)
             return policy.update(state, action.arm, arms[action.arm], reward), action
 
         return jax.lax.scan(step, start(policy, kind, dtype), (jnp.arange(ROUNDS), arms, rewards, masks))
@@ -157,7 +157,7 @@ def test_pure_and_deterministic(name, family, kind):
 @first_family
 def test_randomized_exactly_if_the_registry_says_so(name, family, kind):
     policy, states, _ = alone(name, family, kind)
-    randomized = name == "template" or explorax.policies()[name].randomized == "yes"
+    randomized = name == "template" or explorax.list_policies()[name].randomized == "yes"
     scores = [policy.act(jax.random.key(seed), states[5], arms_at(9, kind), 9).scores for seed in range(40)]
     assert (len({tuple(np.asarray(s)) for s in scores}) > 1) == randomized
 
@@ -219,7 +219,7 @@ def assert_kept_curvature(state, family):
     state = glm_part(state)
     if getattr(state, "warm", None) is None:
         return
-    curvature = hessian(families.get(family), posed(state.history, ridge=state.ridge), state.theta_mle)
+    curvature = hessian(families.get(family), posed(state.history, ridge=state.ridge), state.theta_hat)
     ratios = np.linalg.eigvalsh(state.warm.root.T @ curvature @ state.warm.root)
     assert np.exp(-0.3) <= ratios.min() <= ratios.max() <= np.exp(0.3)
 
@@ -270,7 +270,7 @@ def test_only_arms_on_offer_are_pulled(name, family, kind):
         arms, key = arms_at(t, kind), jax.random.key(100 + t)
         for mask in few_on_offer()[:20]:
             assert mask[policy.act(key, states[5], arms, t, mask).arm]
-        free, given = (policy.act(key, states[5], arms, t, offered) for offered in (None, np.ones(ARMS, bool)))
+        free, given = (policy.act(key, states[5], arms, t, mask) for mask in (None, np.ones(ARMS, bool)))
         assert_same(free, given)
 
 
@@ -314,7 +314,7 @@ def newton_steps(state, family):
     history = state.history
     arm = int(jnp.argmax(history.counts))
     more = history._replace(counts=history.counts.at[arm].add(1), sums=history.sums.at[arm].add(1))
-    return int(fit(family, more, start=state.theta_mle).iterations)
+    return int(fit(family, more, start=state.theta_hat).iterations)
 
 
 @first_family
@@ -334,7 +334,7 @@ BASELINES = ("lin_ts", "lin_ucb", "lin_phe")  # which are played on rewards of 0
 
 
 def test_policies_play_the_families_that_they_model_and_linear_ones_rewards_of_0_and_1_too():
-    for name, entry in explorax.policies().items():
+    for name, entry in explorax.list_policies().items():
         for family in families.FAMILIES:
             policy = explorax.make(name, **entry.for_family(family))
             expected = family in entry.families or (family == "bernoulli" and name in BASELINES)

@@ -16,7 +16,7 @@ import explorax
 from explorax import datasets, environments
 from explorax.environments.classification import classification, optimum
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.simulate import ARMS, instance_keys
+from explorax.simulation import ARMS, instance_keys
 from tests.statistics import FALSE_ALARM
 
 KEY = jax.random.key(7)
@@ -35,7 +35,7 @@ def digits():
 @functools.cache
 def small(**settings):
     """12 examples of three labels, three of them on offer, as they are."""
-    return classification(data=(SMALL_X, SMALL_Y), arms=3, intercept=False, **settings)
+    return classification(data=(SMALL_X, SMALL_Y), n_arms=3, intercept=False, **settings)
 
 
 @functools.partial(jax.jit, static_argnames="offer")
@@ -60,7 +60,7 @@ def examples_of(arms):
 
 def test_digits_on_offer_are_scaled_rows_whose_label_says_what_they_pay():
     environment, data = digits(), datasets.load("digits")
-    assert (environment.name, environment.features, environment.arms_change) == ("classification", 64, True)
+    assert (environment.name, environment.n_features, environment.arms_change) == ("classification", 64, True)
     offer = rounds(environment, environment.draw(KEY, 3))
     assert offer.arms.shape == (ROUNDS, 10, 64)
     assert offer.means.shape == offer.scores.shape == (ROUNDS, 10)
@@ -226,13 +226,13 @@ def test_plain_python_plays_the_same_instances():
 
 
 def test_one_label_pays_always():
-    environment = classification(data=(SMALL_X, np.zeros(12, int)), arms=3)
+    environment = classification(data=(SMALL_X, np.zeros(12, int)), n_arms=3)
     np.testing.assert_allclose(rounds(environment, environment.draw(KEY, 5)).means, 0.75, rtol=1e-6)
     assert optimum(datasets.load((SMALL_X, np.zeros(12, int)))) == pytest.approx(0.75)
 
 
 def test_features_that_do_not_vary_are_no_obstacle():
-    constant = classification(data=(np.ones((12, 3)), SMALL_Y), arms=3)
+    constant = classification(data=(np.ones((12, 3)), SMALL_Y), n_arms=3)
     records = simulated(constant, instances=60, chunk=50)
     assert np.all(records.unconverged == 0)
     # Nothing can be learned, and ties go to the first arm: the arms pulled are those of everybody.
@@ -243,8 +243,8 @@ def test_features_that_do_not_vary_are_no_obstacle():
 def test_a_table_of_ones_own(tmp_path):
     path = tmp_path / "flowers.csv"
     path.write_text("length,colour,kind\n" + "1.0,red,rose\n2.0,blue,iris\n3.0,red,rose\n6.0,blue,lily\n" * 3)
-    environment = environments.make("classification", data=str(path), label="kind", arms=3)
-    assert environment.features == 3  # length, and one for each colour
+    environment = environments.make("classification", data=str(path), label="kind", n_arms=3)
+    assert environment.n_features == 3  # length, and one for each colour
     lengths = (np.array([1.0, 2.0, 3.0, 6.0]) - 3) / np.sqrt(3.5)
     rows = np.column_stack([lengths, [0, 1, 0, 1], [1, 0, 1, 0]])  # blue comes before red
     for number, kind in enumerate([(1,), (3,), (0, 2)]):  # iris, lily, rose
@@ -259,9 +259,9 @@ def test_a_table_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"arms": 0}, InvalidArgument, "arms=0 must be a whole number of at least 1"),
-        ({"arms": 2.0}, InvalidArgument, "arms=2.0 must be a whole number"),
-        ({"arms": 10**11}, InvalidArgument, "arms times features must be at most"),
+        ({"n_arms": 0}, InvalidArgument, "n_arms=0 must be a whole number of at least 1"),
+        ({"n_arms": 2.0}, InvalidArgument, "n_arms=2.0 must be a whole number"),
+        ({"n_arms": 10**11}, InvalidArgument, "arms times features must be at most"),
         ({"high": 1.5}, InvalidArgument, "high=1.5 must lie between 0 and 1"),
         ({"high": 1}, InvalidArgument, "high=1 must lie between 0 and 1"),
         ({"low": "x"}, InvalidArgument, "low='x' must lie between 0 and 1"),
@@ -306,13 +306,13 @@ KINDS = np.eye(3, dtype=np.float32)[np.arange(12) % 3]  # of a column of text: z
     ],
 )
 def test_numbers_get_a_feature_that_is_1_where_none_of_their_scores_is_constant(features, lacking):
-    environment = classification(data=(features, SMALL_Y), arms=3)
-    assert environment.features == features.shape[1] + lacking
+    environment = classification(data=(features, SMALL_Y), n_arms=3)
+    assert environment.n_features == features.shape[1] + lacking
     offer = environment.offer(KEY, environment.draw(KEY), 0)
-    assert offer.arms.shape == (3, environment.features)
+    assert offer.arms.shape == (3, environment.n_features)
     if lacking:
         np.testing.assert_array_equal(offer.arms[:, -1], 1)
-        plain = classification(data=(features, SMALL_Y), arms=3, intercept=False)
+        plain = classification(data=(features, SMALL_Y), n_arms=3, intercept=False)
         np.testing.assert_array_equal(plain.offer(KEY, plain.draw(KEY), 0).arms, offer.arms[:, :-1])
 
 

@@ -27,7 +27,7 @@ THETA = np.array([0.5, -1.0, 0.25])
 @functools.cache
 def small(name, arms_change=False):
     """8 arms of 3 features, compiled once for all tests."""
-    return make(name, features=3, arms=8, arms_change=arms_change)
+    return make(name, n_features=3, n_arms=8, arms_change=arms_change)
 
 
 def many(environment, count, seed=1):
@@ -62,7 +62,7 @@ def assert_same_bits(first, second):
     ],
 )
 def test_arms_are_uniform_and_theta_is_normal(name, given, variance):
-    drawn = many(make(name, features=4, arms=10, parameter_variance=given), 1000)
+    drawn = many(make(name, n_features=4, n_arms=10, parameter_variance=given), 1000)
     for sample, law in ((drawn.arms, stats.uniform(-1, 2)), (drawn.theta, stats.norm(scale=variance**0.5))):
         assert stats.kstest(np.ravel(sample), law.cdf).pvalue > FALSE_ALARM / 3
     # No feature goes with another one, nor with θ: correlations of 1000 independent instances.
@@ -76,7 +76,7 @@ def test_arms_are_uniform_and_theta_is_normal(name, given, variance):
 def test_variance_of_a_score(given, expected):
     """It is 1 with 3/d as the paper says, and 1/d with the 3/d² that it prints."""
     d, count = 5, 20_000
-    scores = np.asarray(many(logistic(features=d, arms=1, parameter_variance=given), count).scores, float)
+    scores = np.asarray(many(logistic(n_features=d, n_arms=1, parameter_variance=given), count).scores, float)
     # Given x a score is normal, so E s⁴ = 3 v² E‖x‖⁴; E x_j⁴ = 1/5 and E x_j² = 1/3.
     fourth = 3 * (3 * expected / d) ** 2 * (d / 5 + d * (d - 1) / 9)
     error = (np.mean(scores**2) - expected) / np.sqrt((fourth - expected**2) / count)
@@ -86,7 +86,7 @@ def test_variance_of_a_score(given, expected):
 @both_kinds
 def test_arms_with_one_nonzero_feature(arms_change):
     """Arm i has feature i mod d, with the value that it has where no feature is 0; so d arms span."""
-    sparse = offered(logistic(features=3, arms=8, nonzero=1, arms_change=arms_change))
+    sparse = offered(logistic(n_features=3, n_arms=8, nonzero=1, arms_change=arms_change))
     dense = offered(small("logistic", arms_change))
     kept = np.arange(8)[:, None] % 3 == np.arange(3)
     np.testing.assert_array_equal(sparse, np.where(kept, dense, 0))
@@ -96,7 +96,7 @@ def test_arms_with_one_nonzero_feature(arms_change):
 @both_kinds
 def test_arms_with_some_nonzero_features(arms_change):
     """Two of four features: all six pairs are equally likely, and values are uniform."""
-    arms = offered(logistic(features=4, arms=10, nonzero=2, arms_change=arms_change))
+    arms = offered(logistic(n_features=4, n_arms=10, nonzero=2, arms_change=arms_change))
     assert np.all(np.sum(arms != 0, axis=2) == 2)
     pairs = np.bincount(np.ravel((arms != 0) @ [1, 2, 4, 8]), minlength=16)[[3, 5, 6, 9, 10, 12]]
     assert stats.chisquare(pairs).pvalue > FALSE_ALARM / 2
@@ -105,14 +105,14 @@ def test_arms_with_some_nonzero_features(arms_change):
 
 @both_kinds
 def test_all_features_may_be_asked_for(arms_change):
-    whole = logistic(features=3, arms=8, nonzero=3, arms_change=arms_change)
+    whole = logistic(n_features=3, n_arms=8, nonzero=3, arms_change=arms_change)
     np.testing.assert_array_equal(offered(whole, 4), offered(small("logistic", arms_change), 4))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_best_arm_has_the_score_asked_for(name):
     """Only the length of θ changes, or its sign too where no arm would have a positive score."""
-    free, scaled = (many(make(name, features=3, arms=2, **more), 100) for more in ({}, {"best_score": 5.0}))
+    free, scaled = (many(make(name, n_features=3, n_arms=2, **more), 100) for more in ({}, {"best_score": 5.0}))
     np.testing.assert_array_equal(scaled.arms, free.arms)
     np.testing.assert_allclose(np.max(scaled.scores, axis=1), 5, rtol=1e-5)
     np.testing.assert_allclose(np.max(scaled.means, axis=1), MEANS[name](5.0), rtol=1e-4)
@@ -151,7 +151,7 @@ def test_logistic_rewards(arms_change):
 
 @pytest.mark.parametrize(
     ("environment", "noise_std"),
-    [(small("gaussian"), 1.0), (gaussian(features=3, arms=8, arms_change=True, noise_std=0.3), 0.3)],
+    [(small("gaussian"), 1.0), (gaussian(n_features=3, n_arms=8, arms_change=True, noise_std=0.3), 0.3)],
     ids=["fixed", "changing"],
 )
 def test_gaussian_rewards(environment, noise_std):
@@ -187,9 +187,11 @@ def test_means_are_those_of_the_family(name, arms_change):
 
 
 def test_defaults_are_the_papers():
-    instance = logistic(features=5).draw(KEY)
+    instance = logistic(n_features=5).draw(KEY)
     assert instance.arms.shape == (100, 5)
-    assert_same_bits(instance, logistic(features=5, parameter_variance=3 / 5, arms=100, arms_change=False).draw(KEY))
+    assert_same_bits(
+        instance, logistic(n_features=5, parameter_variance=3 / 5, n_arms=100, arms_change=False).draw(KEY)
+    )
 
 
 def test_fixed_arms_stay_and_changing_ones_change():
@@ -209,17 +211,17 @@ def test_fixed_arms_stay_and_changing_ones_change():
 
 def test_what_is_given_replaces_only_itself():
     drawn = small("logistic").draw(KEY)
-    with_arms, with_theta = logistic(fixed_arms=ARMS), logistic(theta=THETA, arms=8)
+    with_arms, with_theta = logistic(fixed_arms=ARMS), logistic(theta=THETA, n_arms=8)
     assert with_arms.features == with_theta.features == 3
     np.testing.assert_array_equal(with_arms.draw(KEY).arms, ARMS)
     np.testing.assert_array_equal(with_arms.draw(KEY).theta, drawn.theta)
     np.testing.assert_array_equal(with_theta.draw(KEY).theta, THETA)
     np.testing.assert_array_equal(with_theta.draw(KEY).arms, drawn.arms)
-    both = logistic(fixed_arms=ARMS.tolist(), theta=THETA.tolist(), features=3, arms=6)
+    both = logistic(fixed_arms=ARMS.tolist(), theta=THETA.tolist(), n_features=3, n_arms=6)
     for seed in range(2):
         instance = both.draw(jax.random.key(seed))
         np.testing.assert_allclose(instance.means, special.expit(ARMS @ THETA), rtol=1e-12)
-    changing = poisson(theta=THETA, arms=6, arms_change=True)
+    changing = poisson(theta=THETA, n_arms=6, arms_change=True)
     offer = changing.offer(KEY, changing.draw(KEY), 0)
     np.testing.assert_allclose(offer.means, np.exp(np.asarray(offer.arms) @ THETA), rtol=1e-12)
 
@@ -227,7 +229,7 @@ def test_what_is_given_replaces_only_itself():
 @pytest.mark.parametrize(("name", "arms_change"), [("logistic", False), ("gaussian", True)])
 def test_dtype_is_float32_unless_arrays_say_otherwise(name, arms_change):
     for given, dtype in (
-        ({"features": 3}, np.float32),
+        ({"n_features": 3}, np.float32),
         ({"theta": np.float32(THETA)}, np.float32),
         ({"theta": THETA}, np.float64),
     ):
@@ -245,9 +247,9 @@ def test_dtype_is_float32_unless_arrays_say_otherwise(name, arms_change):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("logistic", {"features": 20}),
-        ("poisson", {"features": 5}),
-        ("gaussian", {"features": 5, "nonzero": 2, "best_score": 3.0}),
+        ("logistic", {"n_features": 20}),
+        ("poisson", {"n_features": 5}),
+        ("gaussian", {"n_features": 5, "nonzero": 2, "best_score": 3.0}),
     ],
 )
 def test_batches_of_any_size_draw_the_same(name, settings):
@@ -295,7 +297,7 @@ def largest_result(jaxpr):
 @pytest.mark.parametrize("name", NAMES)
 @both_kinds
 def test_a_reward_costs_the_same_however_many_arms(name, arms_change):
-    environment = make(name, features=3, arms=997, arms_change=arms_change)
+    environment = make(name, n_features=3, n_arms=997, arms_change=arms_change)
     instance = jax.eval_shape(environment.draw, KEY)
     offer = jax.eval_shape(environment.offer, KEY, instance, 0)
     assert largest_result(jax.make_jaxpr(environment.reward)(KEY, offer, 5).jaxpr) < 100
@@ -310,7 +312,7 @@ def test_environments_can_be_built_in_compiled_code():
 
     thetas = np.stack([THETA, 2 * THETA])
     np.testing.assert_allclose(jax.vmap(best)(thetas), np.max(special.expit(thetas @ ARMS.T), axis=1), rtol=1e-12)
-    assert jax.jit(lambda key: poisson(features=2, arms=4).draw(key).means)(KEY).shape == (4,)
+    assert jax.jit(lambda key: poisson(n_features=2, n_arms=4).draw(key).means)(KEY).shape == (4,)
 
 
 # Names and errors
@@ -318,15 +320,15 @@ def test_environments_can_be_built_in_compiled_code():
 
 def test_make():
     for name in NAMES:
-        assert isinstance(make(name, features=2), Environment)
+        assert isinstance(make(name, n_features=2), Environment)
         assert getattr(environments, name) is environments.BUILDERS[name]
-    assert make("Logistic", features=2).name == "logistic"
+    assert make("Logistic", n_features=2).name == "logistic"
     with pytest.raises(UnknownName, match="did you mean 'logistic'"):
-        make("logistics", features=2)
-    with pytest.raises(UnknownName, match="did you mean 'features'"):
+        make("logistics", n_features=2)
+    with pytest.raises(UnknownName, match="did you mean 'n_features'"):
         make("logistic", feature=2)
     with pytest.raises(UnknownName, match="unknown setting of logistic 'noise_std'"):
-        make("logistic", noise_std=2.0, features=2)
+        make("logistic", noise_std=2.0, n_features=2)
     with pytest.raises(InvalidArgument, match="name=3 must be the name of an environment"):
         make(3)
 
@@ -335,42 +337,46 @@ def test_make():
     ("settings", "error", "message"),
     [
         ({}, InvalidArgument, "give the number of features"),
-        ({"features": 0}, InvalidArgument, "features=0 must be a whole number of at least 1"),
-        ({"features": 2.5}, InvalidArgument, "features=2.5 must be"),
-        ({"features": True}, InvalidArgument, "features=True must be"),
-        ({"features": 3, "arms": 0}, InvalidArgument, "arms=0 must be"),
+        ({"n_features": 0}, InvalidArgument, "n_features=0 must be a whole number of at least 1"),
+        ({"n_features": 2.5}, InvalidArgument, "n_features=2.5 must be"),
+        ({"n_features": True}, InvalidArgument, "n_features=True must be"),
+        ({"n_features": 3, "n_arms": 0}, InvalidArgument, "n_arms=0 must be"),
         (
-            {"features": 3, "arms": 10**11},
+            {"n_features": 3, "n_arms": 10**11},
             InvalidArgument,
             "arms times features must be at most .*, got 10{11} times 3",
         ),
-        ({"features": 3, "padded_to": 10**11}, InvalidArgument, "got 100 times 10{11}"),
-        ({"features": 3, "arms": -4}, InvalidArgument, "arms=-4 must be"),
-        ({"features": 3, "parameter_variance": 0.0}, InvalidArgument, "parameter_variance=0.0 must be"),
-        ({"features": 3, "parameter_variance": -1.0}, InvalidArgument, "parameter_variance=-1.0 must be"),
-        ({"features": 3, "parameter_variance": float("nan")}, InvalidArgument, "parameter_variance=nan must be"),
-        ({"features": 3, "parameter_variance": "print"}, InvalidArgument, "give 'printed' for the paper's"),
+        ({"n_features": 3, "padded_to": 10**11}, InvalidArgument, "got 100 times 10{11}"),
+        ({"n_features": 3, "n_arms": -4}, InvalidArgument, "n_arms=-4 must be"),
+        ({"n_features": 3, "parameter_variance": 0.0}, InvalidArgument, "parameter_variance=0.0 must be"),
+        ({"n_features": 3, "parameter_variance": -1.0}, InvalidArgument, "parameter_variance=-1.0 must be"),
+        ({"n_features": 3, "parameter_variance": float("nan")}, InvalidArgument, "parameter_variance=nan must be"),
+        ({"n_features": 3, "parameter_variance": "print"}, InvalidArgument, "give 'printed' for the paper's"),
         ({"theta": THETA, "parameter_variance": 1.0}, InvalidArgument, "theta is given and not drawn"),
-        ({"features": 3, "arms_change": 1}, InvalidArgument, "arms_change=1 must be True or False"),
+        ({"n_features": 3, "arms_change": 1}, InvalidArgument, "arms_change=1 must be True or False"),
         ({"fixed_arms": ARMS, "arms_change": True}, InvalidArgument, "fixed_arms do not change"),
-        ({"features": 3, "nonzero": 0}, InvalidArgument, "nonzero=0 must be a whole number from 1 to features=3"),
-        ({"features": 3, "nonzero": 4}, InvalidArgument, "nonzero=4 must be a whole number from 1 to features=3"),
-        ({"features": 3, "nonzero": True}, InvalidArgument, "nonzero=True must be"),
-        ({"features": 3, "nonzero": 1.0}, InvalidArgument, "nonzero=1.0 must be"),
-        ({"features": 9, "arms": 8, "nonzero": 1}, InvalidArgument, "arms=8 with nonzero=1 cannot span features=9"),
+        ({"n_features": 3, "nonzero": 0}, InvalidArgument, "nonzero=0 must be a whole number from 1 to n_features=3"),
+        ({"n_features": 3, "nonzero": 4}, InvalidArgument, "nonzero=4 must be a whole number from 1 to n_features=3"),
+        ({"n_features": 3, "nonzero": True}, InvalidArgument, "nonzero=True must be"),
+        ({"n_features": 3, "nonzero": 1.0}, InvalidArgument, "nonzero=1.0 must be"),
+        (
+            {"n_features": 9, "n_arms": 8, "nonzero": 1},
+            InvalidArgument,
+            "n_arms=8 with nonzero=1 cannot span n_features=9",
+        ),
         ({"fixed_arms": ARMS, "nonzero": 1}, InvalidArgument, "nonzero=1 is about arms that are drawn"),
-        ({"features": 3, "best_score": 0.0}, InvalidArgument, "best_score=0.0 must be a finite number above 0"),
-        ({"features": 3, "best_score": -1}, InvalidArgument, "best_score=-1 must be"),
-        ({"features": 3, "best_score": float("nan")}, InvalidArgument, "best_score=nan must be"),
-        ({"features": 3, "best_score": 5, "arms_change": True}, InvalidArgument, "best_score=5 needs arms that stay"),
+        ({"n_features": 3, "best_score": 0.0}, InvalidArgument, "best_score=0.0 must be a finite number above 0"),
+        ({"n_features": 3, "best_score": -1}, InvalidArgument, "best_score=-1 must be"),
+        ({"n_features": 3, "best_score": float("nan")}, InvalidArgument, "best_score=nan must be"),
+        ({"n_features": 3, "best_score": 5, "arms_change": True}, InvalidArgument, "best_score=5 needs arms that stay"),
         ({"theta": THETA, "best_score": 5.0}, InvalidArgument, "theta is given and not scaled: leave best_score=5.0"),
         (
-            {"features": 3, "best_score": 5.0, "parameter_variance": 1.0},
+            {"n_features": 3, "best_score": 5.0, "parameter_variance": 1.0},
             InvalidArgument,
             "leave parameter_variance=1.0",
         ),
-        ({"fixed_arms": ARMS, "arms": 7}, InvalidShape, "arms=7 where fixed_arms has 6 rows"),
-        ({"fixed_arms": ARMS, "features": 4}, InvalidShape, "features = 4, the columns of fixed_arms = 3"),
+        ({"fixed_arms": ARMS, "n_arms": 7}, InvalidShape, "n_arms=7 where fixed_arms has 6 rows"),
+        ({"fixed_arms": ARMS, "n_features": 4}, InvalidShape, "n_features = 4, the columns of fixed_arms = 3"),
         ({"fixed_arms": ARMS, "theta": THETA[:2]}, InvalidShape, "the length of theta = 2"),
         ({"fixed_arms": ARMS[0]}, InvalidShape, "fixed_arms have shape"),
         ({"fixed_arms": np.zeros((0, 3))}, InvalidShape, "fixed_arms have shape"),
@@ -390,7 +396,7 @@ def test_bad_settings(name, settings, error, message):
 @pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), "1"])
 def test_bad_noise(noise_std):
     with pytest.raises(InvalidArgument, match="noise_std="):
-        gaussian(features=3, noise_std=noise_std)
+        gaussian(n_features=3, noise_std=noise_std)
 
 
 @pytest.mark.parametrize(
@@ -398,9 +404,9 @@ def test_bad_noise(noise_std):
     [
         {"theta": [30.0], "fixed_arms": [[1.0], [-1.0]]},
         {"theta": [15.0, -15.0]},
-        {"features": 4, "parameter_variance": 100.0},
+        {"n_features": 4, "parameter_variance": 100.0},
         {"fixed_arms": [[100.0, 0.0]]},
-        {"features": 2, "best_score": 30.0},
+        {"n_features": 2, "best_score": 30.0},
     ],
 )
 def test_poisson_means_must_be_countable(settings):
@@ -413,7 +419,7 @@ def test_means_that_overflow_are_refused_and_tiny_ones_are_not():
     with pytest.raises(InvalidFeatures, match="gaussian mean too large"):
         gaussian(theta=[-1e30], fixed_arms=[[1.0], [1e20]])
     assert poisson(theta=[-60.0], fixed_arms=[[1.0]]).draw(KEY).means[0] < 1e-20
-    assert poisson(theta=[15.0, -15.0], nonzero=1, arms=2).features == 2  # a score cannot add these up
+    assert poisson(theta=[15.0, -15.0], nonzero=1, n_arms=2).n_features == 2  # a score cannot add these up
 
 
 def test_bad_arguments_of_the_functions():
@@ -434,7 +440,7 @@ def test_bad_arguments_of_the_functions():
 def test_every_environment_names_the_family_of_its_rewards():
     data = {"data": (np.eye(4), [0, 0, 1, 1])}
     for name in environments.BUILDERS:
-        built = make(name, **(data if name == "classification" else {"features": 2}))
+        built = make(name, **(data if name == "classification" else {"n_features": 2}))
         assert built.family == environments.family_of(name)
         assert built.family in families.FAMILIES
     assert environments.family_of("Poisson") == "poisson"

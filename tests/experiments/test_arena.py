@@ -23,7 +23,7 @@ TUNING, INSTANCES = 4, 6
 
 
 def test_every_knob_has_a_grid():
-    for name, entry in explorax.policies().items():
+    for name, entry in explorax.list_policies().items():
         assert bool(entry.knob) == bool(entry.grid)
         assert len(set(entry.grid)) == len(entry.grid) != 1
         for value in entry.grid:
@@ -33,14 +33,14 @@ def test_every_knob_has_a_grid():
 @pytest.mark.parametrize("problem", [one for one in PROBLEMS if one.group != LABELLED], ids=lambda one: one.name)
 def test_problems_can_be_drawn(problem):
     environment = environments.make(problem.environment, **problem.settings)
-    assert environment.features == problem.settings["features"]
+    assert environment.n_features == problem.settings["n_features"]
     assert problem.norm is not None
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda one: one.name)
 def test_every_policy_plays_or_says_why_not(problem):
-    playing, absent = contestants(problem, explorax.policies(), 100)
-    assert {one.policy for one in (*playing, *absent)} == set(explorax.policies())
+    playing, absent = contestants(problem, explorax.list_policies(), 100)
+    assert {one.policy for one in (*playing, *absent)} == set(explorax.list_policies())
     assert all(one.reason for one in absent)
     names = {one.policy for one in playing}
     assert "glm_tsl" in names
@@ -51,7 +51,7 @@ def test_every_policy_plays_or_says_why_not(problem):
 
 
 def test_settings_are_what_the_problem_dictates():
-    entry = explorax.policies()["glm_tsl"]
+    entry = explorax.list_policies()["glm_tsl"]
     assert contestant(entry, problem_of("poisson"), 70).settings["family"] == "poisson"
     labelled = contestant(entry, problem_of("digits"), 70)
     assert labelled.settings["memory"] == "constant"

@@ -102,8 +102,8 @@ def test_the_study_is_that_of_the_paper():
     figure = logistic.study()
     assert (figure.rounds, figure.instances, figure.measure) == (50_000, 100, "regret")
     assert figure.panels == for_features((5, 10, 20))
-    assert figure.panels[0] == Panel("d = 5", {"features": 5}, {}, {"dim": 5})
-    assert figure.environment_settings == {"arms": 100}
+    assert figure.panels[0] == Panel("d = 5", {"n_features": 5}, {}, {"dim": 5})
+    assert figure.environment_settings == {"n_arms": 100}
     assert {(curve.policy, curve.design) for curve in figure.curves} == set(fabricate.SHAPES)
     theory = next(curve for curve in figure.curves if curve.label == "GLM-TSL (theory)")
     five = figure.panels[0]

@@ -103,7 +103,7 @@ def test_the_study_is_that_of_the_paper():
     assert (figure.environment, figure.measure, figure.rounds, figure.instances) == (
         "classification", "reward", 10_000, 500
     )  # fmt: skip
-    assert figure.environment_settings == {"arms": 10}
+    assert figure.environment_settings == {"n_arms": 10}
     assert tuple(panel.label for panel in figure.panels) == fabricate.DEEP_PANELS
     assert figure.panels[2] == Panel(
         "Fashion-MNIST, ReLU", {"data": "fashion"}, {"activation": "relu"}, {"dataset": "fashion", "activation": "relu"}
@@ -159,7 +159,7 @@ def test_the_optimum_is_the_formula_of_the_paper(tmp_path, monkeypatch):
     own = deep.study(datasets=[str(path)], activations=["relu"], policies=["uniform"])
     assert deep.optima(own) == {"flowers, ReLU": pytest.approx(by_hand)}
     assert deep.optimum("digits") == pytest.approx(0.5757, abs=1e-3)
-    other = from_settings(own.settings() | {"environment_settings": {"arms": 10, "high": 0.9}})
+    other = from_settings(own.settings() | {"environment_settings": {"n_arms": 10, "high": 0.9}})
     assert deep.optima(other) == {}  # the formula is not about it
     monkeypatch.setenv("EXPLORAX_DATA", str(tmp_path))
     assert deep.optima(deep.study(policies=["uniform"])) == {}

@@ -156,11 +156,11 @@ def test_bounds_are_the_theorems_and_need_a_log_scale(curves):
     bounds = []
     for dim in (5, 10, 20):
         here = [curve for curve in curves if curve.panel == f"d = {dim}"]
-        bounds += plot.bounds(here, features=dim, arms=100)
+        bounds += plot.bounds(here, n_features=dim, n_arms=100)
     assert [(bound.panel, bound.policy) for bound in bounds] == [
         (f"d = {d}", p) for d in (5, 10, 20) for p in ("glm_tsl", "glm_fpl")
     ]
-    at = theory.problem(features=5, rounds=50_000, arms=100)
+    at = theory.problem(n_features=5, rounds=50_000, n_arms=100)
     assert bounds[0].regret[-1] == pytest.approx(theory.regret_bound(bounds[0].policy, at))
     with pytest.raises(InvalidArgument, match="scale='log'"):
         plot.figure(curves, bounds=bounds)
@@ -169,13 +169,13 @@ def test_bounds_are_the_theorems_and_need_a_log_scale(curves):
         assert [text.get_text() for text in axes.texts] == ["bounds of Theorems 1 and 2"]
         assert len(axes.lines) == 8 + 2
         assert axes.get_ylim()[1] > max(float(bound.regret.max()) for bound in bounds)
-    assert plot.bounds([curves[0]], features=5, arms=100) == []
+    assert plot.bounds([curves[0]], n_features=5, n_arms=100) == []
 
 
 def test_bounds_begin_where_the_theorems_do():
     early = summarize.series(fabricate.results(rounds=100, dims=(20,)), "regret")
-    assert [int(bound.rounds[0]) for bound in plot.bounds(early, features=20, arms=100)] == [21, 21]
-    assert plot.bounds(early, features=200, arms=100) == []
+    assert [int(bound.rounds[0]) for bound in plot.bounds(early, n_features=20, n_arms=100)] == [21, 21]
+    assert plot.bounds(early, n_features=200, n_arms=100) == []
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

@@ -37,7 +37,7 @@ dims = [2, 3]
 rounds = 80
 instances = 200
 checkpoints = 8
-environment_settings = { arms = 6 }
+environment_settings = { n_arms = 6 }
 curves = [{ policy = "uniform" }, { policy = "lin_ts" }]
 """
 TASKS = 16  # 2 dimensions, 2 curves, 4 blocks of instances
@@ -381,7 +381,7 @@ def test_digests_change_with_what_decides_the_outcome():
     renamed = study(dims=[2])
     other = replace(renamed, panels=(renamed.panels[0]._replace(curve_settings={"ridge": 2.0}),))
     assert first.digest != expand(other, False)[0].digest
-    for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"arms": 7}}):
+    for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"n_arms": 7}}):
         assert first.digest != expand(study(**changes), False)[0].digest
 
 
@@ -509,7 +509,12 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     """In this process, as on a GPU: each panel with the policies that it asks for, whatever was finished before."""
     monkeypatch.setattr(runner, "on_accelerator", lambda: True)
     settings = tomllib.loads(SETTINGS)
-    settings |= {"rounds": 40, "instances": 4, "measure": "reward", "environment_settings": {"arms": 6, "features": 2}}
+    settings |= {
+        "rounds": 40,
+        "instances": 4,
+        "measure": "reward",
+        "environment_settings": {"n_arms": 6, "n_features": 2},
+    }
     del settings["dims"]
     settings["panels"] = [
         {"label": "Much", "curve_settings": {"ridge": 1e6}, "tags": {"ridge": "1e6"}},
@@ -532,7 +537,7 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     for (panel, curve), records in found.items():
         ridge = {"ridge": {"Much": 1e6, "Little": 0.1}[panel]}
         policy = make("uniform") if curve == "Uniform" else make("lin_ts", design="informal", **ridge)
-        alone = simulate(policy, environments.logistic(features=2, arms=6), rounds=40, instances=4, checkpoints=8)
+        alone = simulate(policy, environments.logistic(n_features=2, n_arms=6), rounds=40, instances=4, checkpoints=8)
         assert list(records.digest) == list(alone.digest)
     assert list(found["Much", "LinTS (informal)"].digest) != list(found["Little", "LinTS (informal)"].digest)
     header, *body = (tmp_path / "summary.csv").read_text().splitlines()

@@ -22,13 +22,13 @@ def test_settings_and_back():
 def test_the_settings_files_of_the_docstring_are_understood():
     first, second = re.findall(r"\n\n((?:    .+\n)+)", study.__doc__)
     found = from_settings(tomllib.loads(first))
-    assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"arms": 50})
+    assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"n_arms": 50})
     assert found.panels == for_features((5, 10, 20))
     assert found.curves[0] == Curve("GLM-TSL (theory)", "glm_tsl", "theory", {})
     assert found.curves[1] == Curve("GLM-FPL, a = 1/4", "glm_fpl", "informal", {"scale": 0.25})
     found = from_settings({key: value for key, value in GOOD.items() if key != "dims"} | tomllib.loads(second))
     few, more = found.panels
-    assert few == Panel("few arms", {"features": 5, "arms": 10}, {}, {"panel": "few arms"})
+    assert few == Panel("few arms", {"n_features": 5, "n_arms": 10}, {}, {"panel": "few arms"})
     assert (more.label, more.curve_settings, more.tags) == ("more ridge", {"ridge": 9.0}, {"panel": "more ridge"})
 
 
@@ -39,8 +39,8 @@ def test_a_panel_adds_to_the_settings_of_the_study_and_of_those_curves_that_take
     assert found.arguments(tsl, little) == {"family": "bernoulli", "design": "informal", "scale": 2.0, "ridge": 0.1}
     assert found.arguments(tsl, much)["ridge"] == 10.0
     assert found.arguments(uniform, much) == {}
-    assert found.environment_arguments(much) == {"features": 3, "arms": 7}
-    assert found.make_environment(much).features == 3
+    assert found.environment_arguments(much) == {"n_features": 3, "n_arms": 7}
+    assert found.make_environment(much).n_features == 3
 
 
 def test_an_environment_may_need_no_panels():
@@ -48,20 +48,20 @@ def test_an_environment_may_need_no_panels():
     assert alone.panels == (Panel("logistic", {}, {}, {"panel": "logistic"}),)
     with pytest.raises(InvalidArgument, match="features=None: give the number"):
         alone.make_environment(alone.panels[0])
-    assert dataclasses.replace(alone, environment_settings={"features": 4}).make_environment(alone.panels[0])
+    assert dataclasses.replace(alone, environment_settings={"n_features": 4}).make_environment(alone.panels[0])
 
 
 GOOD = {"environment": "logistic", "dims": [5], "rounds": 100, "checkpoints": 10, "curves": [{"policy": "glm_tsl"}]}
 BY_PANELS = {
     "environment": "logistic",
     "panels": [
-        {"label": "little", "environment_settings": {"features": 2}, "curve_settings": {"ridge": 0.1}},
-        {"label": "much", "environment_settings": {"features": 3}, "curve_settings": {"ridge": 10.0}},
+        {"label": "little", "environment_settings": {"n_features": 2}, "curve_settings": {"ridge": 0.1}},
+        {"label": "much", "environment_settings": {"n_features": 3}, "curve_settings": {"ridge": 10.0}},
     ],
     "measure": "reward",
     "rounds": 200,
     "curves": [{"policy": "glm_tsl", "settings": {"scale": 2.0}}, {"policy": "uniform"}],
-    "environment_settings": {"arms": 7},
+    "environment_settings": {"n_arms": 7},
 }
 LITTLE, MUCH = BY_PANELS["panels"]
 
@@ -155,9 +155,9 @@ def test_bad_settings_are_explained(change, error, message):
         ({"panels": [LITTLE | {"tags": {"dim": 2.5}}]}, InvalidArgument, "dim=2.5 must be text or a whole number"),
         ({"panels": [LITTLE | {"tags": {"curve": 2}}]}, InvalidArgument, "'curve' is the name of another column"),
         (
-            {"panels": [{"label": "a", "environment_settings": {"arms": 9}}]},
+            {"panels": [{"label": "a", "environment_settings": {"n_arms": 9}}]},
             InvalidArgument,
-            "panel 'a' and the study both set 'arms': leave one out",
+            "panel 'a' and the study both set 'n_arms': leave one out",
         ),
         (
             {"panels": [{"label": "a", "curve_settings": {"scale": 1.0}}]},
@@ -205,7 +205,7 @@ COUNTS = GOOD | {"environment": "poisson"}
 
 
 def test_curves_get_the_family_of_the_environment():
-    able = [name for name, entry in explorax.policies().items() if "poisson" in entry.families]
+    able = [name for name, entry in explorax.list_policies().items() if "poisson" in entry.families]
     found = from_settings(COUNTS | {"curves": [{"policy": name} for name in able]})
     for one in found.curves:
         policy = found.make(one, found.panels[0])

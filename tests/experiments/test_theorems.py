@@ -14,7 +14,7 @@ from explorax.experiments.study import curve, from_settings
 from explorax.glm import families
 from explorax.record import Records, Result
 from explorax.runner.outputs import experiment_of
-from explorax.simulate import draw
+from explorax.simulation import draw
 
 TSL, FPL = theorems.LABELS.values()
 UNDER_1, UNDER_2 = "glm_tsl_under_theorem_1", "glm_fpl_under_theorem_2"
@@ -37,7 +37,7 @@ def result(study, label, regret, rounds=None, panel=0):
     return Result(label, policy, "theory", study.environment, study.panels[panel].label, records, seconds=1.0)
 
 
-SMALL = theorems.quick(environment="gaussian", instances=4, arms=20)
+SMALL = theorems.quick(environment="gaussian", instances=4, n_arms=20)
 STUDIES = [build(environment=name) for name in theorems.KINDS for build in (theorems.study, theorems.quick)]
 
 
@@ -54,7 +54,7 @@ def test_problems_are_those_that_the_theorems_are_about(study):
         np.testing.assert_allclose(np.linalg.norm(theta, axis=1), kind.norm, rtol=1e-6)
         for label in (TSL, FPL):
             settings = study.arguments(next(one for one in study.curves if one.label == label), panel)
-            assert (settings["design"], settings["explore"]) == ("theory", "theory")
+            assert (settings["design"], settings["warmup"]) == ("theory", "theory")
             assert settings["horizon"] == study.rounds
             # μ̇min is that of the unit ball around θ*, whose ends are scores of ±(‖θ*‖ + 1).
             assert settings["min_slope"] == pytest.approx(float(slope(np.float64(kind.norm + 1))))
@@ -66,7 +66,7 @@ def test_problems_are_those_that_the_theorems_are_about(study):
 def test_a_promise_is_the_theorem_of_that_instance(study):
     """With one feature to an arm λ_min is the least over features of the largest x², so all can be done by hand."""
     panel = study.panels[1]
-    kind, d, n = theorems.KINDS[study.environment], panel.environment_settings["features"], study.rounds
+    kind, d, n = theorems.KINDS[study.environment], panel.environment_settings["n_features"], study.rounds
     world = draw(study.make_environment(panel), range(2, 5), study.seed)
     family = families.get(kind.family)
     low, high = float(family.slope(np.float64(kind.norm + 1))), family.max_slope
@@ -91,7 +91,7 @@ def test_a_promise_is_the_theorem_of_that_instance(study):
 
 
 def test_the_bound_of_a_run_grows_to_that_of_the_theorem():
-    at = theory.problem(features=5, rounds=50_000, arms=100, max_gap=0.3)
+    at = theory.problem(n_features=5, rounds=50_000, n_arms=100, max_gap=0.3)
     rounds = np.array([1, 2, 3, 50, 4_000, 50_000])
     for policy in theory.THEOREMS:
         within = theory.regret_bounds_of_run(policy, at, rounds, exploration_rounds=70)
@@ -105,7 +105,7 @@ def test_the_bound_of_a_run_grows_to_that_of_the_theorem():
         with pytest.raises(InvalidArgument, match="must lie between 1 and the 50000 rounds"):
             theory.regret_bounds_of_run("glm_tsl", at, rounds)
     with pytest.raises(TheoryNotApplicable, match="needs more than 6 rounds"):
-        theory.regret_bounds_of_run("glm_tsl", theory.problem(features=2, rounds=6), 3)
+        theory.regret_bounds_of_run("glm_tsl", theory.problem(n_features=2, rounds=6), 3)
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -203,7 +203,7 @@ def test_a_study_of_the_same_name_may_have_other_curves():
     results = [result(own, TSL, [[1.0]]), result(own, "Uniform", [[1.0]])]
     assert theorems.bounds(own, results) == []
     assert {claim.holds for claim in theorems.claims(own, results)} == {None}
-    assert "need explore='theory'" in theorems.claims(own, results)[0].reason
+    assert "need warmup='theory'" in theorems.claims(own, results)[0].reason
 
 
 def test_the_figure_shows_what_the_bounds_are_compared_with():

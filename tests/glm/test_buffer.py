@@ -26,18 +26,18 @@ def learned(policy, x, y):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_is_exact_while_all_rewards_are_in_it(family):
     x, y = random_rows(np.random.default_rng(0), family)
-    policy = explorax.make("glm_tsl", family=family, memory="constant", buffer=len(y), explore="none")
+    policy = explorax.make("glm_tsl", family=family, memory="constant", buffer=len(y), warmup="none")
     state = learned(policy, x, y)
     exact = fit(family, Grouped(x, np.ones(len(y)), y)).theta
-    np.testing.assert_allclose(state.theta_mle, exact, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(state.theta_hat, exact, rtol=0, atol=1e-5)
     assert state.converged
 
 
 def test_rewards_that_leave_it_are_remembered():
     # In the Gaussian family a parabola is the loss itself, whatever the size of the buffer.
     x, y = random_rows(np.random.default_rng(1), "gaussian")
-    state = learned(explorax.make("glm_tsl", family="gaussian", memory="constant", buffer=3, explore="none"), x, y)
-    np.testing.assert_allclose(state.theta_mle, np.linalg.solve(x.T @ x + np.eye(D), y @ x), rtol=1e-8)
+    state = learned(explorax.make("glm_tsl", family="gaussian", memory="constant", buffer=3, warmup="none"), x, y)
+    np.testing.assert_allclose(state.theta_hat, np.linalg.solve(x.T @ x + np.eye(D), y @ x), rtol=1e-8)
     inverse = np.linalg.inv(x.T @ x + np.eye(D))
     np.testing.assert_allclose(state.history.root @ state.history.root.T, inverse, rtol=1e-8, atol=1e-12)
 
@@ -53,14 +53,14 @@ def test_it_is_nearer_to_the_exact_fit_than_a_summary_alone():
 
 def test_it_can_be_had_later():
     x, y = random_rows(np.random.default_rng(2), "bernoulli")
-    plain = explorax.make("glm_tsl", memory="constant", explore="none")
+    plain = explorax.make("glm_tsl", memory="constant", warmup="none")
     state = learned(plain, x, y)
-    policy = explorax.make("glm_tsl", memory="constant", buffer=5, explore="none")
+    policy = explorax.make("glm_tsl", memory="constant", buffer=5, warmup="none")
     adopted = adopt(policy, state, policy.init(D))
-    np.testing.assert_array_equal(adopted.theta_mle, state.theta_mle)
+    np.testing.assert_array_equal(adopted.theta_hat, state.theta_hat)
     # Nothing pulls it away: a row of zeros says nothing.
     again = policy.update(adopted, 0, np.zeros(D), 1.0)
-    np.testing.assert_allclose(again.theta_mle, state.theta_mle, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(again.theta_hat, state.theta_hat, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(again.history.root @ again.history.root.T, state.history.root @ state.history.root.T)
 
 

@@ -365,16 +365,16 @@ def learned(memory):
     state, gram = fpl.init(FEATURES), grams(x[:PULLS])[-1]
     if memory == "refitted":  # by the program that is there already
         kept = jax.tree.map(lambda leaf: leaf[PULLS - 1], refitted()[1])
-        state = state._replace(history=kept.online, theta_mle=kept.theta)
+        state = state._replace(history=kept.online, theta_hat=kept.theta)
         thetas = [kept.theta] * PULLS
     else:
         thetas = []
         for t in range(PULLS):
             state = fpl.update(state, 0, x[t], min(max(rewards[t], 0.0), 1.0))
-            thetas.append(state.theta_mle)
+            thetas.append(state.theta_hat)
     # What decisions read of either memory, as NumPy arrays, so that both have one program.
     state = jax.tree.map(np.asarray, state._replace(history=state.history._replace(rows=None)))
-    return state, state.theta_mle, curvatures("bernoulli", x[:PULLS], np.asarray(thetas))[-1], gram
+    return state, state.theta_hat, curvatures("bernoulli", x[:PULLS], np.asarray(thetas))[-1], gram
 
 
 ON_OFFER = np.random.default_rng(6).normal(size=(ARMS, FEATURES))  # invertible, so that scores tell θ̃
@@ -424,7 +424,7 @@ def test_bonuses_are_norms_in_the_inverse_gram_matrix(memory):
     bonus = width * np.sqrt(np.sum(ON_OFFER @ np.linalg.inv(gram) * ON_OFFER, axis=1))
     for name, expected in (("ucb_glm", scores + bonus), ("glm_ucb", special.expit(scores) + bonus)):
         optimist = policy(name, memory, width=width)
-        state = optimist.init(FEATURES)._replace(history=state.history, theta_mle=state.theta_mle)
+        state = optimist.init(FEATURES)._replace(history=state.history, theta_hat=state.theta_hat)
         action = optimist.act(KEYS[0], state, ON_OFFER, PULLS)
         np.testing.assert_allclose(action.scores, expected, rtol=1e-9)
         assert action.arm == np.argmax(expected)
@@ -468,7 +468,7 @@ def test_a_memory_that_refits_may_be_full():
 
 def test_a_run_longer_than_the_rows_kept_is_refused_before_playing():
     told = []
-    world = logistic(features=FEATURES, arms=ARMS, arms_change=True)
+    world = logistic(n_features=FEATURES, n_arms=ARMS, arms_change=True)
     with pytest.raises(HistoryFull, match=r"81 rounds .* keeps 80 rewards: make it with capacity=81"):
         explorax.simulate(policy("glm_fpl", "refitted"), world, rounds=81, instances=1, progress=told.append)
     assert told == []

@@ -40,12 +40,12 @@ def test_a_full_memory_goes_on_with_more_room(full):
     with pytest.raises(HistoryFull):
         tsl().update(full, 0, ROWS[0], 1.0)
     state = adopt(larger, full, larger.init(D))
-    np.testing.assert_allclose(state.theta_mle, full.theta_mle, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(state.theta_hat, full.theta_hat, rtol=1e-7, atol=1e-8)
     assert state.history.capacity == 2 * SEEN
     # From there on it is as if there had been as much room from the start.
     again, direct = larger.update(state, 0, ROWS[0], 1.0), learned(larger, [*ROWS, ROWS[0]], [*REWARDS, 1.0])
     assert equal(again.history, direct.history)
-    np.testing.assert_allclose(again.theta_mle, direct.theta_mle, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(again.theta_hat, direct.theta_hat, rtol=1e-7, atol=1e-8)
 
 
 def test_nothing_changes_where_nothing_differs(full):
@@ -56,8 +56,8 @@ def test_nothing_changes_where_nothing_differs(full):
 def test_rows_become_a_summary_by_an_exact_fit(full, memory):
     other = tsl(memory=memory, capacity=SEEN + 5)
     state = adopt(other, full, other.init(D))
-    np.testing.assert_allclose(state.theta_mle, full.theta_mle, rtol=1e-7, atol=1e-8)
-    slope = np.exp(-ROWS @ full.theta_mle) / (1 + np.exp(-ROWS @ full.theta_mle)) ** 2
+    np.testing.assert_allclose(state.theta_hat, full.theta_hat, rtol=1e-7, atol=1e-8)
+    slope = np.exp(-ROWS @ full.theta_hat) / (1 + np.exp(-ROWS @ full.theta_hat)) ** 2
     curvature = (ROWS.T * slope) @ ROWS + np.eye(D)
     np.testing.assert_allclose(state.history.root @ state.history.root.T, np.linalg.inv(curvature), rtol=1e-5)
     assert (state.history.rows is None) == (memory == "constant")
@@ -68,7 +68,7 @@ def test_a_refitted_memory_becomes_exact_again(full):
     refitted = tsl(memory="refitted")
     state = adopt(tsl(), learned(refitted), tsl().init(D))
     assert equal(state.history, full.history)
-    np.testing.assert_allclose(state.theta_mle, full.theta_mle, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(state.theta_hat, full.theta_hat, rtol=1e-7, atol=1e-8)
 
 
 def test_the_newest_are_kept_where_the_oldest_may_go(full):
@@ -89,7 +89,7 @@ def test_numbers_are_those_of_the_policy_that_goes_on(full):
     other = tsl(scale=0.5, ridge=2.0)
     state = adopt(other, full, other.init(D))
     assert (float(state.strength), float(state.ridge)) == (0.5, 2.0)
-    np.testing.assert_allclose(state.theta_mle, learned(other).theta_mle, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(state.theta_hat, learned(other).theta_hat, rtol=1e-6, atol=1e-7)
 
 
 def test_what_is_not_known_any_more_is_refused(full):

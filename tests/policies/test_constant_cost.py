@@ -113,7 +113,7 @@ def test_each_ecolog_estimate_minimizes_its_objective(family, settings):
     mean, slope, cumulant = MEANS[family], SLOPES[family], CUMULANTS[family]
     metric, on_sphere = RIDGE * np.eye(FEATURES), 0
     for before, after, x, y in zip(states[:-1], states[1:], ARMS[PULLS], REWARDS[family], strict=True):
-        center, theta = before.theta_mle, np.asarray(after.theta_mle)
+        center, theta = before.theta_hat, np.asarray(after.theta_hat)
         if "discount" in settings:
             center, faded = FADE(center, before.history, RIDGE, GRAM_RIDGE, settings["discount"])
             metric = np.linalg.inv(faded.root @ faded.root.T)
@@ -151,7 +151,7 @@ def test_each_ecolog_estimate_minimizes_its_objective(family, settings):
 def test_ecolog_ts_samples_around_its_estimate(settings):
     policy = explorax.make("ecolog_ts", scale=1.7, **settings)
     last = states_of(policy, REWARDS["bernoulli"])[-1]
-    center, root = np.asarray(last.theta_mle), np.asarray(last.history.root)
+    center, root = np.asarray(last.theta_hat), np.asarray(last.history.root)
     action = policy.act(KEY, last, ARMS, ROUNDS)
     np.testing.assert_allclose(action.scores, ARMS @ (center + 1.7 * root @ normal()), rtol=1e-12)
     assert action.arm == np.argmax(action.scores)
@@ -164,7 +164,7 @@ def test_ecolog_ofu_adds_its_bonus_to_the_score(settings):
     root = np.asarray(last.history.root)
     norms = np.sqrt(np.sum(ARMS @ root @ root.T * ARMS, axis=1))
     action = policy.act(KEY, last, ARMS, ROUNDS)
-    np.testing.assert_allclose(action.scores, ARMS @ np.asarray(last.theta_mle) + 0.6 * norms, rtol=1e-9)
+    np.testing.assert_allclose(action.scores, ARMS @ np.asarray(last.theta_hat) + 0.6 * norms, rtol=1e-9)
     assert action.arm == np.argmax(action.scores)
 
 
@@ -173,7 +173,7 @@ def test_ecolog_without_a_ball_is_glm_tsl_that_remembers_a_summary():
     second = states_of(explorax.make("glm_tsl", memory="constant"), REWARDS["bernoulli"], ARMS)[-1]
     jax.tree.map(np.testing.assert_array_equal, first, second)
     wide = states_of(explorax.make("ecolog_ts", radius=100.0), REWARDS["bernoulli"], ARMS)[-1]
-    np.testing.assert_allclose(wide.theta_mle, first.theta_mle, rtol=1e-12)
+    np.testing.assert_allclose(wide.theta_hat, first.theta_hat, rtol=1e-12)
     np.testing.assert_allclose(wide.history.root, first.history.root, rtol=1e-12)
 
 
@@ -309,7 +309,7 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
     pulled = [int(action.arm) for action in actions]
     assert pulled[: 4 * FEATURES] == pulled[FEATURES : 5 * FEATURES]
     assert np.linalg.matrix_rank(ARMS[pulled[:FEATURES]]) == FEATURES
-    free = explorax.make("sgd_ts", explore="none")
+    free = explorax.make("sgd_ts", warmup="none")
     assert not free.act(KEY, free.init(arms), ARMS, 0).forced
 
 
@@ -322,7 +322,7 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
         ("ecolog_ts", {"scale": 0.0}, InvalidArgument, "scale=0.0"),
         ("ecolog_ts", {"radius": -1.0}, InvalidArgument, "radius=-1.0"),
         ("ecolog_ts", {"memory": "exact"}, UnknownName, "memory"),
-        ("ecolog_ts", {"explore": "theory"}, InvalidArgument, "explore='theory'"),
+        ("ecolog_ts", {"warmup": "theory"}, InvalidArgument, "warmup='theory'"),
         ("ecolog_ofu", {"width": np.nan}, InvalidArgument, "width=nan"),
         ("ecolog_ofu", {"ridge": 0.0}, InvalidArgument, "ridge"),
         ("gloc", {"norm_bound": 0.0}, InvalidArgument, "norm_bound=0.0"),
@@ -330,13 +330,13 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
         ("gloc", {"family": "poisson"}, InvalidArgument, "noise_std=B/2"),
         ("gloc", {"delta": 1.5}, InvalidArgument, "delta=1.5"),
         ("gloc", {"horizon": 0}, InvalidArgument, "horizon=0"),
-        ("gloc", {"explore": "theory"}, InvalidArgument, "explore='theory'"),
+        ("gloc", {"warmup": "theory"}, InvalidArgument, "warmup='theory'"),
         ("sgd_ts", {"batch": 0}, InvalidArgument, "batch=0"),
         ("sgd_ts", {"learning_rate": 0.0}, InvalidArgument, "learning_rate=0.0"),
         ("sgd_ts", {"g1": -1.0}, InvalidArgument, "g1=-1.0"),
         ("sgd_ts", {"ridge": 0.0}, InvalidArgument, "ridge=0.0"),
-        ("sgd_ts", {"explore": "theory"}, InvalidArgument, "explore='theory'"),
-        ("sgd_ts", {"explore": "bases"}, UnknownName, "explore"),
+        ("sgd_ts", {"warmup": "theory"}, InvalidArgument, "warmup='theory'"),
+        ("sgd_ts", {"warmup": "bases"}, UnknownName, "warmup"),
     ],
 )
 def test_bad_settings_are_explained(name, settings, error, words):
@@ -345,6 +345,6 @@ def test_bad_settings_are_explained(name, settings, error, words):
 
 
 def test_sgd_ts_explores_what_arms_span():
-    for explore, rank in (("basis", 1), ("none", 1)):
-        state = explorax.make("sgd_ts", explore=explore).init(np.ones((5, 2)))
+    for warmup, rank in (("basis", 1), ("none", 1)):
+        state = explorax.make("sgd_ts", warmup=warmup).init(np.ones((5, 2)))
         assert state.exploration.cycle == rank

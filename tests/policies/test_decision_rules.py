@@ -54,7 +54,7 @@ def test_greedy(arms):
 @pytest.mark.parametrize("arms", [ARMS, 4], ids=["fixed", "changing"])
 def test_ucb_glm_adds_its_bonus_to_the_score(arms):
     np.testing.assert_allclose(scores("ucb_glm", arms), ARMS @ THETA + 0.5 * WIDTHS, rtol=1e-5)
-    alpha = theory.width("ucb_glm", theory.problem(features=4, rounds=1000))
+    alpha = theory.width("ucb_glm", theory.problem(n_features=4, rounds=1000))
     found = scores("ucb_glm", arms, design="theory", horizon=1000)
     np.testing.assert_allclose(found, ARMS @ THETA + alpha * WIDTHS, rtol=1e-5)
 
@@ -62,11 +62,11 @@ def test_ucb_glm_adds_its_bonus_to_the_score(arms):
 def test_glm_ucb_adds_its_bonus_to_the_mean():
     np.testing.assert_allclose(scores("glm_ucb"), sigmoid(ARMS @ THETA) + 0.5 * WIDTHS, rtol=1e-5)
     longest = np.max(np.linalg.norm(ARMS, axis=1))
-    rho = theory.width("glm_ucb", theory.problem(features=4, rounds=1000), max_norm=longest)
+    rho = theory.width("glm_ucb", theory.problem(n_features=4, rounds=1000), max_norm=longest)
     found = scores("glm_ucb", design="theory", horizon=1000)
     np.testing.assert_allclose(found, sigmoid(ARMS @ THETA) + rho * WIDTHS, rtol=1e-5)
     wider = scores("glm_ucb", design="theory", horizon=1000, max_norm=2 * longest, max_reward=3.0)
-    rho = theory.width("glm_ucb", theory.problem(features=4, rounds=1000), max_norm=2 * longest, max_reward=3.0)
+    rho = theory.width("glm_ucb", theory.problem(n_features=4, rounds=1000), max_norm=2 * longest, max_reward=3.0)
     np.testing.assert_allclose(wider, sigmoid(ARMS @ THETA) + rho * WIDTHS, rtol=1e-5)
 
 
@@ -139,7 +139,7 @@ def test_uniform_pulls_every_arm_alike():
 
 @pytest.mark.parametrize("name", ["glm_tsl", "glm_fpl"])
 def test_theory_designs_take_their_scale_from_the_theorem(name):
-    scale = theory.scale(name, theory.problem(features=4, rounds=500))
+    scale = theory.scale(name, theory.problem(n_features=4, rounds=500))
     np.testing.assert_array_equal(scores(name, design="theory", horizon=500), scores(name, scale=scale))
 
 
@@ -182,17 +182,17 @@ def forced_arms(**settings):
 
 def test_exploration_kinds():
     assert forced_arms() == list(qr(ARMS.T, pivoting=True)[2][:4])
-    assert forced_arms(explore="first") == [0, 1, 2, 3]
-    assert forced_arms(explore="none") == []
+    assert forced_arms(warmup="first") == [0, 1, 2, 3]
+    assert forced_arms(warmup="none") == []
 
 
 @pytest.mark.parametrize("name", ["glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm"])
 def test_theory_exploration_reaches_the_required_eigenvalue(name):
     # A horizon and noise small enough for an exploration that ends.
-    policy = explorax.make(name, explore="theory", horizon=50, noise_std=0.05)
+    policy = explorax.make(name, warmup="theory", horizon=50, noise_std=0.05)
     state = policy.init(ARMS)
     tau = int(state.exploration.rounds)
-    required = theory.required_eigenvalue(name, theory.problem(features=4, rounds=50, noise_std=0.05))
+    required = theory.required_eigenvalue(name, theory.problem(n_features=4, rounds=50, noise_std=0.05))
     assert tau == theory.schedule(ARMS, required).rounds
     forced = jax.vmap(lambda t: policy.act(KEY, state, ARMS, t).arm)(jnp.arange(tau))
     assert np.linalg.eigvalsh(ARMS[forced].T @ ARMS[forced])[0] >= required * (1 - 1e-9)
@@ -201,4 +201,4 @@ def test_theory_exploration_reaches_the_required_eigenvalue(name):
 
 def test_theory_exploration_needs_fixed_arms():
     with pytest.raises(InvalidArgument, match="needs fixed arms"):
-        explorax.make("glm_tsl", explore="theory", horizon=100).init(4)
+        explorax.make("glm_tsl", warmup="theory", horizon=100).init(4)

@@ -240,11 +240,11 @@ def test_the_exact_head_is_glm_fpl_on_the_embeddings(reuse):
     spread = np.maximum(explored.std(axis=0), LEAST_SPREAD * explored.std(axis=0).max())
     embedded = np.column_stack([(layer - explored.mean(axis=0)) / spread, np.ones(len(rows))])
 
-    glm = explorax.make("glm_fpl", explore="none", capacity=5 * EXPLORING)
+    glm = explorax.make("glm_fpl", warmup="none", capacity=5 * EXPLORING)
     expected = glm.init(UNITS + 1)
     for x, reward in list(zip(embedded, rewards, strict=True))[0 if reuse else EXPLORING :]:
         expected = glm.update(expected, 0, x, reward)
-    np.testing.assert_allclose(state.head.theta_mle, expected.theta_mle, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(state.head.theta_hat, expected.theta_hat, rtol=1e-6, atol=1e-8)
     arms = examples(ARMS, seed=9)[0]
     features = represent(build_network(policy), state.network.params, state.standard, jnp.asarray(arms))
     for seed in range(3):
@@ -263,7 +263,7 @@ def test_the_constant_head_is_exact_where_it_refits_and_near_elsewhere():
     exact, constant = (build("rep_glm_fpl", head=head, **REP) for head in ("exact", "constant"))
     # Refits at 12, 18, 27, … rewards: the number grows by a half each time.
     for count, tolerance in ((EXPLORING, 1e-7), (18, 1e-6), (26, 0.15)):
-        want, got = (learn(policy, count).head.theta_mle for policy in (exact, constant))
+        want, got = (learn(policy, count).head.theta_hat for policy in (exact, constant))
         assert np.linalg.norm(got - want) <= tolerance * np.linalg.norm(want)
 
 
@@ -351,7 +351,7 @@ def test_dead_units_constant_features_and_a_single_class(name):
     assert_sound(state, actions)
     if name == "rep_glm_fpl":
         # All rows look the same, so only the constant feature can learn, and all arms score alike.
-        np.testing.assert_array_equal(state.head.theta_mle[:-1], np.zeros(UNITS))
+        np.testing.assert_array_equal(state.head.theta_hat[:-1], np.zeros(UNITS))
         assert np.ptp(actions.scores[-1]) == 0
 
 

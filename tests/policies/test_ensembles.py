@@ -125,7 +125,7 @@ def test_each_member_acts_as_often_and_chances_are_their_shares():
     state = learned(policy, FEATURES, rewards_of("bernoulli"))
     # A summary knows its members to first order.
     root = np.asarray(state.history.root)
-    thetas = state.theta_mle + (state.prior + state.noise) @ (root @ root.T)
+    thetas = state.theta_hat + (state.prior + state.noise) @ (root @ root.T)
     scores = np.asarray(thetas @ ARMS.T)
     keys = jax.random.split(jax.random.key(3), 4000)
     actions = jax.vmap(policy.act, (0, None, None, None))(keys, state, ARMS, ROUNDS)
@@ -138,9 +138,9 @@ def test_each_member_acts_as_often_and_chances_are_their_shares():
     chances = policy.probabilities(state, jnp.asarray(ARMS), ROUNDS, None)
     np.testing.assert_allclose(chances, np.bincount(np.argmax(scores, axis=1), minlength=COUNT) / MEMBERS)
     assert np.count_nonzero(chances) > 1
-    offered = np.arange(COUNT) % 2 == 0
-    among = policy.probabilities(state, jnp.asarray(ARMS), ROUNDS, jnp.asarray(offered))
-    favourites = np.argmax(np.where(offered, scores, -np.inf), axis=1)
+    mask = np.arange(COUNT) % 2 == 0
+    among = policy.probabilities(state, jnp.asarray(ARMS), ROUNDS, jnp.asarray(mask))
+    favourites = np.argmax(np.where(mask, scores, -np.inf), axis=1)
     np.testing.assert_allclose(among, np.bincount(favourites, minlength=COUNT) / MEMBERS)
     forced = policy.act(KEY, state, ARMS, 1).arm
     np.testing.assert_array_equal(policy.probabilities(state, jnp.asarray(ARMS), 1, None), np.arange(COUNT) == forced)
@@ -174,7 +174,7 @@ def test_new_arms_change_no_member():
     state = learned(policy, ARMS, rewards_of("bernoulli"))
     grown = policy.extend(state, jnp.asarray(np.concatenate([ARMS, -ARMS])))
     assert grown.history.features.shape == (2 * COUNT, FEATURES)
-    for name in ("prior", "noise", "key", "seen", "theta_mle"):
+    for name in ("prior", "noise", "key", "seen", "theta_hat"):
         np.testing.assert_array_equal(getattr(grown, name), getattr(state, name))
 
 
@@ -228,9 +228,9 @@ def test_each_network_acts_as_often_and_chances_are_their_shares():
     chances = policy.probabilities(state, jnp.asarray(ARMS), ROUNDS, None)
     np.testing.assert_allclose(chances, np.bincount(np.argmax(scores, axis=1), minlength=COUNT) / 3)
     assert np.count_nonzero(chances) > 1
-    offered = np.arange(COUNT) % 2 == 1
-    among = policy.probabilities(state, jnp.asarray(ARMS), ROUNDS, jnp.asarray(offered))
-    favourites = np.argmax(np.where(offered, scores, -np.inf), axis=1)
+    mask = np.arange(COUNT) % 2 == 1
+    among = policy.probabilities(state, jnp.asarray(ARMS), ROUNDS, jnp.asarray(mask))
+    favourites = np.argmax(np.where(mask, scores, -np.inf), axis=1)
     np.testing.assert_allclose(among, np.bincount(favourites, minlength=COUNT) / 3)
 
 

@@ -64,7 +64,7 @@ def rewards_of(family, kind):
 @functools.cache
 def policy(name, **settings):
     kinds = {} if name.startswith("lin") else {"capacity": ROUNDS}
-    return explorax.make(name, ridge=RIDGE, explore="none", **kinds, **settings)
+    return explorax.make(name, ridge=RIDGE, warmup="none", **kinds, **settings)
 
 
 def start(chosen, kind):
@@ -92,7 +92,7 @@ def test_the_estimate_minimizes_the_weighted_loss_and_the_bonus_has_its_floor(fa
         state = learned(chosen, kind, rewards, state, first, last)
         weights = weights_after(last, **FORGETTING[how])
         theta = estimate(family, x[:last], rewards[:last], weights)
-        np.testing.assert_allclose(state.theta_mle, theta, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(state.theta_hat, theta, rtol=0, atol=1e-8)
         assert state.converged
     gram = (x.T * weights) @ x
     norms = np.sqrt(np.sum(FIXED @ np.linalg.inv(gram + RIDGE * np.eye(FEATURES)) * FIXED, axis=1))
@@ -134,7 +134,7 @@ def test_a_window_as_long_as_the_past_changes_nothing(kind, window):
     plain, windowed = (
         learned(policy("ucb_glm", **settings, **how), kind, rewards, last=window) for how in ({}, {"window": window})
     )
-    np.testing.assert_allclose(windowed.theta_mle, plain.theta_mle, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(windowed.theta_hat, plain.theta_hat, rtol=0, atol=1e-12)
     for name in ("counts", "sums"):
         np.testing.assert_array_equal(getattr(windowed.history, name), getattr(plain.history, name))
     if kind == "fixed":
@@ -165,7 +165,7 @@ def test_further_arms_keep_what_is_left_of_the_past(how):
         state = chosen.update(state, arms[t], FIXED[arms[t]], rewards[t])
     arms, weights = np.concatenate([ORDER[:30] % 4, ORDER[30:]]), weights_after(ROUNDS, **FORGETTING[how])
     theta = estimate("bernoulli", FIXED[arms], rewards, weights)
-    np.testing.assert_allclose(state.theta_mle, theta, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(state.theta_hat, theta, rtol=0, atol=1e-8)
     np.testing.assert_allclose(state.history.counts, np.bincount(arms, weights, minlength=ARMS), rtol=1e-12)
 
 
@@ -197,7 +197,7 @@ def test_summaries_forget_too(memory, how):
     theta = estimate("bernoulli", x, rewards, weights)
     root = np.linalg.cholesky((x.T * (weights * SLOPES["bernoulli"](x @ theta))) @ x + RIDGE * np.eye(FEATURES))
     # In units of the posterior's deviation, of which there are √3 for a θ drawn from it.
-    assert np.linalg.norm(root.T @ (state.theta_mle - theta)) < 0.5
+    assert np.linalg.norm(root.T @ (state.theta_hat - theta)) < 0.5
     norms = np.sqrt(np.sum(FIXED @ np.linalg.inv((x.T * weights) @ x + RIDGE * np.eye(FEATURES)) * FIXED, axis=1))
     ratios = np.asarray(uncertainty(state, jnp.asarray(FIXED))) / norms
     # A discount's ridge is off by what `glm.online` says.
@@ -231,8 +231,8 @@ def test_decisions_stay_finite_while_a_direction_is_forgotten(name, settings, dt
     def one(carry, t):
         state, sound = carry
         key = jax.random.fold_in(KEY, t)
-        offered = (jnp.arange(ARMS) < ARMS - 1) | (t < 300)
-        action = chosen.act(key, state, arms, t, offered)
+        mask = (jnp.arange(ARMS) < ARMS - 1) | (t < 300)
+        action = chosen.act(key, state, arms, t, mask)
         reward = jax.random.bernoulli(key, 0.3 + 0.4 * (action.arm % 2)).astype(arms.dtype)
         state = chosen.update(state, action.arm, arms[action.arm], reward)
         sound &= jnp.all(jnp.isfinite(action.scores)) & action.converged
@@ -263,7 +263,7 @@ CHANGE, END, INSTANCES = 300, 600, 40
 
 def changing_environment():
     """A logistic bandit whose parameter turns around."""
-    plain = explorax.environments.logistic(features=FEATURES, arms=8)
+    plain = explorax.environments.logistic(n_features=FEATURES, n_arms=8)
 
     def offer(key, instance, t):
         before = plain.offer(key, instance, t)

@@ -22,7 +22,7 @@ def with_huge(dtype):
 
 @pytest.mark.parametrize("dtype", HUGE)
 def test_features_that_cannot_be_squared_are_refused(dtype):
-    policy = explorax.make("glm_tsl", memory="constant", explore="none")
+    policy = explorax.make("glm_tsl", memory="constant", warmup="none")
     words = rf"must be at most .* in {dtype}, .*, got 1e\+{160 if dtype == 'float64' else 20}\. Scale the features"
     for call in (
         lambda: policy.init(with_huge(dtype)),
@@ -47,14 +47,14 @@ def test_what_can_be_squared_passes():
 
 @pytest.mark.parametrize(("family", "reward"), [("gaussian", 1e308), ("gaussian", -1e200), ("poisson", 1e300)])
 def test_rewards_that_cannot_be_squared_are_refused(family, reward):
-    policy = explorax.make("glm_tsl", family=family, explore="none")
+    policy = explorax.make("glm_tsl", family=family, warmup="none")
     with pytest.raises(errors.InvalidReward, match=r"reward must be at most .* got .* Rescale the rewards"):
         policy.update(policy.init(GOOD), 0, GOOD[0], reward)
 
 
 def agents():
     encoder = Encoder.fit([{"age": float(age), "kind": kind} for age in range(4) for kind in "ab"])
-    settings = {"memory": "refitted", "explore": "none", "capacity": 8}
+    settings = {"memory": "refitted", "warmup": "none", "capacity": 8}
     changing = Agent(explorax.make("glm_tsl", **settings), features=D, draws=0)
     kinds = {kind: {"kind": kind} for kind in "ab"}
     in_context = Agent(explorax.make("glm_tsl", **settings), arms=kinds, encoder=encoder, draws=0)
@@ -70,7 +70,7 @@ def test_an_agent_refuses_them_and_goes_on():
         assert agent._now is state
         decision = agent.choose(good)
         agent.learn(decision.id, 1.0)
-        assert np.all(np.isfinite(agent.state.theta_mle))
+        assert np.all(np.isfinite(agent.state.theta_hat))
     arrays = np.stack([GOOD, with_huge("float64")])
     with pytest.raises(errors.InvalidFeatures, match="arms must be at most"):
         agents()[0][0].choose_many(arrays)
@@ -81,13 +81,13 @@ def poisoned(policy):
 
     def update(state, arm, x, reward):
         learned = policy.update(state, arm, x, reward)
-        return learned._replace(theta_mle=jnp.where(reward == 0, jnp.nan, learned.theta_mle))
+        return learned._replace(theta_hat=jnp.where(reward == 0, jnp.nan, learned.theta_hat))
 
     return policy._replace(update=update)
 
 
 def test_an_update_that_would_not_be_finite_changes_nothing():
-    policy = explorax.make("glm_tsl", memory="constant", explore="none")
+    policy = explorax.make("glm_tsl", memory="constant", warmup="none")
     agent = Agent(poisoned(policy), features=D, draws=0)
     ids = [agent.choose(GOOD).id for _ in range(20)]
     before = agent._now
@@ -127,7 +127,7 @@ def test_a_plain_update_that_would_not_be_finite_raises():
 
 @pytest.mark.parametrize("settings", [{"memory": "constant"}, {"memory": "refitted"}, {"capacity": 4}])
 def test_a_compiled_loop_keeps_its_state(settings):
-    policy = explorax.make("glm_tsl", explore="none", **{"capacity": 4, **settings})
+    policy = explorax.make("glm_tsl", warmup="none", **{"capacity": 4, **settings})
     state = policy.update(policy.init(D), 0, GOOD[0], 1.0)
     huge = jax.jit(policy.update)(state, 0, jnp.asarray([1e160, 1.0]), 1.0)
     jax.tree.map(np.testing.assert_array_equal, huge, state)
@@ -136,7 +136,7 @@ def test_a_compiled_loop_keeps_its_state(settings):
 def test_gaussian_features_beyond_what_a_fit_can_do_do_not_converge():
     arms = np.array([[1e20, 1e20], [1.0, -1.0], [0.5, 1.0]])
     for start in (arms, D):
-        policy = explorax.make("glm_tsl", family="gaussian", explore="none", capacity=16)
+        policy = explorax.make("glm_tsl", family="gaussian", warmup="none", capacity=16)
         state = policy.init(start)
         for i in (0, 1, 2, 1):
             state = policy.update(state, i, arms[i], 1.0)

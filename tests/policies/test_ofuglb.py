@@ -146,7 +146,7 @@ def test_scores(arms):
                 continue
             theta, curvature, outside = estimate(count, bound)
             on_sphere.append(outside)
-            np.testing.assert_allclose(state.theta_mle, theta, atol=2e-5)  # that is what the tiny ridge does
+            np.testing.assert_allclose(state.theta_hat, theta, atol=2e-5)  # that is what the tiny ridge does
             hessian = curvature + (1 + bound) / (2 * bound**2) * np.eye(FEATURES)
             norms = np.sqrt(np.sum(ARMS @ np.linalg.inv(hessian) * ARMS, axis=1))
             steepest = (1 + bound / 2) * count
@@ -187,8 +187,8 @@ def test_new_arms_start_from_what_is_known():
         ({"delta": 0.0}, InvalidArgument, "delta=0.0"),
         ({"horizon": -3}, InvalidArgument, "horizon=-3"),
         ({"family": "poisson"}, UnknownName, "family"),
-        ({"explore": "all"}, UnknownName, "explore"),
-        ({"explore": "theory", "horizon": 9}, InvalidArgument, "explore='theory'"),
+        ({"warmup": "all"}, UnknownName, "warmup"),
+        ({"warmup": "theory", "horizon": 9}, InvalidArgument, "warmup='theory'"),
         ({"tolerance": 0.0}, InvalidArgument, "tolerance=0.0"),
     ],
 )

@@ -59,7 +59,7 @@ def learned(name, kind="fixed", family="bernoulli", **settings):
     theta, kept = estimate(family), None
     if kind == "fixed":
         kept = warm.afresh(families.get(family), HISTORY.features, HISTORY.counts, theta, state.ridge)
-    return policy, state._replace(history=HISTORIES[kind], theta_mle=theta, warm=kept, whitened=None)
+    return policy, state._replace(history=HISTORIES[kind], theta_hat=theta, warm=kept, whitened=None)
 
 
 def scores(name, kind="fixed", family="bernoulli", **settings):
@@ -70,10 +70,10 @@ def scores(name, kind="fixed", family="bernoulli", **settings):
     return np.asarray(action.scores)
 
 
-def many(policy, state, count, arms=ARMS, offered=None):
+def many(policy, state, count, arms=ARMS, mask=None):
     """Actions of so many keys."""
     keys = jax.random.split(jax.random.key(1), count)
-    return jax.vmap(policy.act, (0, None, None, None, None))(keys, state, arms, 60, offered)
+    return jax.vmap(policy.act, (0, None, None, None, None))(keys, state, arms, 60, mask)
 
 
 def curvature(family, theta):
@@ -97,7 +97,7 @@ def assert_frequencies(counts, chances):
 def test_the_first_newton_step_of_evill_is_the_draw_of_glm_tsl(kind, family):
     _, state = learned("evill", kind, family, scale=1.7)
     tilt = np.asarray(draw_tilt(Learner(families.get(family), None, None), KEY, state))
-    theta = np.asarray(state.theta_mle)
+    theta = np.asarray(state.theta_hat)
     step = theta + np.linalg.solve(curvature(family, theta), tilt)
     np.testing.assert_allclose(ARMS @ step, scores("glm_tsl", kind, family, scale=1.7), rtol=1e-6)
     # … and the policy goes on from there to the fit with that tilt.
@@ -112,7 +112,7 @@ def test_the_tilt_of_evill_has_the_curvature_for_its_covariance():
     learner = Learner(families.bernoulli, None, None)
     keys = jax.random.split(KEY, 20_000)
     tilts = np.asarray(jax.jit(jax.vmap(lambda key: draw_tilt(learner, key, state)))(keys))
-    root = np.linalg.cholesky(4.0 * curvature("bernoulli", np.asarray(state.theta_mle)))
+    root = np.linalg.cholesky(4.0 * curvature("bernoulli", np.asarray(state.theta_hat)))
     assert_standard_normal(np.linalg.solve(root, tilts.T).T)
 
 
@@ -132,7 +132,7 @@ def test_evill_is_glm_tsl_where_the_past_is_a_summary():
     first, second = (explorax.make(name, memory="constant", scale=1.3) for name in ("evill", "glm_tsl"))
     state = first.init(4)
     state = state._replace(
-        theta_mle=estimate("bernoulli"), history=state.history._replace(root=jnp.tri(4) + jnp.eye(4))
+        theta_hat=estimate("bernoulli"), history=state.history._replace(root=jnp.tri(4) + jnp.eye(4))
     )
     np.testing.assert_array_equal(first.act(KEY, state, ARMS, 60).scores, second.act(KEY, state, ARMS, 60).scores)
 
@@ -150,12 +150,15 @@ def grid(points=20, spread=0.125):
 def parts(state):
     """x_iᵀθ̄ and ‖x_i‖_{G⁻¹}."""
     gram = (ARMS.T * np.asarray(state.history.counts)) @ ARMS + 1e-6 * np.eye(4)
-    return ARMS @ np.asarray(state.theta_mle), np.sqrt(np.sum(ARMS @ np.linalg.inv(gram) * ARMS, axis=1))
+    return ARMS @ np.asarray(state.theta_hat), np.sqrt(np.sum(ARMS @ np.linalg.inv(gram) * ARMS, axis=1))
 
 
 WIDTHS = {
     "informal": ({}, 16.0),
-    "theory": ({"design": "theory", "horizon": 1000}, theory.width("ucb_glm", theory.problem(features=4, rounds=1000))),
+    "theory": (
+        {"design": "theory", "horizon": 1000},
+        theory.width("ucb_glm", theory.problem(n_features=4, rounds=1000)),
+    ),
     "given": ({"width": 3.0, "points": 5, "spread": 0.5}, 3.0),
 }
 
@@ -185,19 +188,19 @@ def test_the_last_point_has_its_chance(dtype):
     assert_frequencies(np.bincount(drawn, minlength=4), np.asarray(chances, float))
 
 
-@pytest.mark.parametrize("offered", [None, np.arange(10) % 3 != 1], ids=["all", "some"])
-def test_the_law_of_rand_ucb(offered):
+@pytest.mark.parametrize("mask", [None, np.arange(10) % 3 != 1], ids=["all", "some"])
+def test_the_law_of_rand_ucb(mask):
     policy, state = learned("rand_ucb", width=40.0)
     state = state._replace(history=HISTORY._replace(counts=jnp.minimum(HISTORY.counts, 1)))  # wider bonuses
-    found = np.asarray(policy.probabilities(state, ARMS, 60, offered))
+    found = np.asarray(policy.probabilities(state, ARMS, 60, mask))
     means, norms = parts(state)
     expected = np.zeros(10)
     for place, chance in zip(*grid(), strict=True):
         index = means + place * 40.0 * norms
-        expected[np.argmax(index if offered is None else np.where(offered, index, -np.inf))] += chance
+        expected[np.argmax(index if mask is None else np.where(mask, index, -np.inf))] += chance
     assert np.sum(expected > 0.01) > 1
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert_frequencies(np.bincount(many(policy, state, 10_000, offered=offered).arm, minlength=10), expected)
+    assert_frequencies(np.bincount(many(policy, state, 10_000, mask=mask).arm, minlength=10), expected)
 
 
 # Pseudo-rewards

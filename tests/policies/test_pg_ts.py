@@ -174,7 +174,7 @@ def decided(count, **settings):
     state = policy.init(ARMS)
     theta = fit("bernoulli", history, ridge=RIDGE).theta
     kept = warm.afresh(bernoulli, history.features, history.counts, theta, state.ridge)
-    state = state._replace(history=history, theta_mle=theta, warm=kept)
+    state = state._replace(history=history, theta_hat=theta, warm=kept)
     keys = jax.random.split(jax.random.key(3), count)
     scores = jax.vmap(policy.act, (0, None, None, None))(keys, state, ARMS, 60).scores
     return np.linalg.lstsq(ARMS, np.asarray(scores).T, rcond=None)[0].T, np.asarray(theta)

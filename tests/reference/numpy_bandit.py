@@ -83,12 +83,12 @@ class Policy:
     def __init__(self, arms, scale, ridge=1.0):
         self.arms, self.scale, self.ridge = np.asarray(arms, float), scale, ridge
         self.counts, self.sums = np.zeros(len(arms)), np.zeros(len(arms))
-        self.theta_mle = np.zeros(self.arms.shape[1])
+        self.theta_hat = np.zeros(self.arms.shape[1])
 
     def update(self, arm, reward):
         self.counts[arm] += 1
         self.sums[arm] += reward
-        self.theta_mle = estimate(self.arms, self.counts, self.sums, self.ridge, start=self.theta_mle)
+        self.theta_hat = estimate(self.arms, self.counts, self.sums, self.ridge, start=self.theta_hat)
 
     @property
     def gram(self):
@@ -103,8 +103,8 @@ class Policy:
 
 class TSL(Policy):
     def scores(self, noise, root=None):
-        root = checked_root(root, np.linalg.inv(hessian(self.theta_mle, self.arms, self.counts, self.ridge)))
-        return self.arms @ (self.theta_mle + self.scale * root @ noise)
+        root = checked_root(root, np.linalg.inv(hessian(self.theta_hat, self.arms, self.counts, self.ridge)))
+        return self.arms @ (self.theta_hat + self.scale * root @ noise)
 
 
 class FPL(Policy):
@@ -122,17 +122,17 @@ class FPL(Policy):
         return gradient(theta, self.arms, self.counts, self.sums, self.ridge, np.zeros_like(theta))
 
     def perturbed(self, sums, tilt):
-        return estimate(self.arms, self.counts, sums, self.ridge, tilt, self.theta_mle)
+        return estimate(self.arms, self.counts, sums, self.ridge, tilt, self.theta_hat)
 
 
 class UCBGLM(Policy):
     def scores(self, noise=None):
-        return self.arms @ self.theta_mle + self.scale * self.widths
+        return self.arms @ self.theta_hat + self.scale * self.widths
 
 
 class GLMUCB(Policy):
     def scores(self, noise=None):
-        return sigmoid(self.arms @ self.theta_mle) + self.scale * self.widths
+        return sigmoid(self.arms @ self.theta_hat) + self.scale * self.widths
 
 
 POLICIES = {"glm_tsl": TSL, "glm_fpl": FPL, "ucb_glm": UCBGLM, "glm_ucb": GLMUCB}

@@ -26,7 +26,7 @@ def root_of(noise, turned):
 def expected_scores(twin, noise, probe_noise, probe_scores):
     """The reference's scores; TSL and FPL get the root that explorax uses, and check that it is one."""
     if isinstance(twin, reference.TSL):
-        moves = np.linalg.lstsq(twin.arms, (probe_scores - twin.arms @ twin.theta_mle).T, rcond=None)[0].T
+        moves = np.linalg.lstsq(twin.arms, (probe_scores - twin.arms @ twin.theta_hat).T, rcond=None)[0].T
         return twin.scores(noise, root_of(probe_noise, moves / twin.scale))
     if isinstance(twin, reference.FPL):
         tilts = np.stack([twin.tilt_of(scores) for scores in probe_scores])
@@ -109,7 +109,7 @@ def regrets(policy, environment, keys, rounds):
 @pytest.mark.parametrize("name", ["glm_tsl", "glm_fpl"])
 def test_mean_regret(name):
     """A paired t-test on common random instances, false alarm 1e-4.  Here the reference perturbs rewards in GLM-FPL."""
-    environment, rounds = logistic(features=FEATURES, arms=ARMS), 300
+    environment, rounds = logistic(n_features=FEATURES, n_arms=ARMS), 300
     instances, found = regrets(explorax.make(name), environment, jax.random.split(jax.random.key(0), 40), rounds)
     rng = np.random.default_rng(1)
     expected = [

@@ -53,7 +53,7 @@ from explorax.agent.sets import ArmSet
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.policies.base import Policy, State
-from explorax.simulate import FLOOR, INIT, POLICY, REPEAT, instance_keys
+from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
 
@@ -101,7 +101,7 @@ class Agent:
             raise InvalidArgument(f"policy must be a Policy, got {policy!r}. Build one with explorax.make('glm_tsl').")
         if len(inspect.signature(policy.act).parameters) < 5:
             raise InvalidArgument(
-                "policy.act takes no `offered`: give it that fifth argument, the arms that may be pulled"
+                "policy.act takes no `mask`: give it that fifth argument, the arms that may be pulled"
             )
         check_whole("seed", seed, 0, MOST_SEED)
         check_whole("max_pending", max_pending, 1)
@@ -133,7 +133,7 @@ class Agent:
 
     @property
     def state(self) -> State:
-        """The state of the policy; `agent.state.theta_mle` is the estimate of a GLM policy."""
+        """The state of the policy; `agent.state.theta_hat` is the estimate of a GLM policy."""
         now = self._now
         with self._precision():
             return now.packing.unpack(now.packed)

@@ -1,7 +1,7 @@
 """Decisions in an infinite set of arms: the point of the set that a random θ̃ likes best.
 
 GLM-TSL, GLM-FPL, LinTS and greedy only ever maximize xᵀθ̃, so a set of arms may be anything with an oracle for that
-(`sets.py`).  θ̃ is read off a policy as the scores of the unit vectors.  During the forced rounds of `explore` the
+(`sets.py`).  θ̃ is read off a policy as the scores of the unit vectors.  During the forced rounds of `warmup` the
 directions are the unit vectors in turn.
 
 A point of a box or a polytope is, with probability 1, one of its corners, and has a propensity.  In a ball or an
@@ -22,7 +22,7 @@ from explorax.agent.packing import Packed, Packing
 from explorax.agent.sets import ArmSet
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
-from explorax.registry import policies
+from explorax.registry import list_policies
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Points:
     @classmethod
     def of(cls, arms: ArmSet, policy: Policy, rule: deciding.Rule, dtype: str) -> "Points":
         """Raise unless the policy maximizes xᵀθ̃."""
-        linear = [name for name, entry in policies().items() if entry.linear]
+        linear = [name for name, entry in list_policies().items() if entry.linear]
         if policy.recipe is None or policy.recipe.name not in linear:
             name = policy.recipe.name if policy.recipe else "this policy"
             raise InvalidArgument(

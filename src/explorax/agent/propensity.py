@@ -47,7 +47,7 @@ import numpy as np
 from explorax.checks import check_positive, check_whole, is_number
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
-from explorax.registry import policies
+from explorax.registry import list_policies
 
 DRAWS = 100  # unless given
 MOST_DRAWS, LEAST_STDERR = 1_000_000, 0.0005
@@ -70,7 +70,7 @@ class Knowledge:
                 f"explore_floor must be a number from 0 up to, but not including, 1, got {floor!r}. Give 0.02 to draw "
                 "2 % of the arms uniformly, or use make('uniform') to draw all of them so."
             )
-        entry = policies().get(policy.recipe.name) if policy.recipe else None
+        entry = list_policies().get(policy.recipe.name) if policy.recipe else None
         randomized = "yes" if entry is None else entry.randomized  # of another's policy nothing is known
         if draws and randomized == "in training" and policy.redraw is None:
             raise InvalidArgument(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from explorax.arena.problems import LABELLED, Problem
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Curve, Panel, Study, curve
-from explorax.registry import Entry, make, plays, policies, setting_names
+from explorax.registry import Entry, list_policies, make, plays, setting_names
 
 CHECKPOINTS = 50
 # Of the fits, in scores; exact enough for a decision.
@@ -71,7 +71,7 @@ def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Abse
 
 def contestants(problem: Problem, names: Iterable[str], rounds: int) -> tuple[list[Contestant], list[Absence]]:
     """Who plays, and who does not."""
-    found = [contestant(policies()[name], problem, rounds) for name in names]
+    found = [contestant(list_policies()[name], problem, rounds) for name in names]
     return (
         [one for one in found if isinstance(one, Contestant)],
         [one for one in found if isinstance(one, Absence)],

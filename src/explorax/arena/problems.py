@@ -42,7 +42,7 @@ def _logistic(name: str, deviation: int, features: int) -> Problem:
         LOGISTIC,
         f"100 fixed arms on [−1, 1]^{features}, logits of standard deviation {deviation}",
         "logistic",
-        {"features": features, "parameter_variance": variance},
+        {"n_features": features, "parameter_variance": variance},
         norm=math.sqrt(variance * features),
     )
 
@@ -56,7 +56,7 @@ PROBLEMS = (
         LOGISTIC,
         "100 fixed arms on [−1, 1]^10, θ* scaled so that the best one has logit 5 and pays 99.3 % of the time",
         "logistic",
-        {"features": 10, "best_score": 5.0},
+        {"n_features": 10, "best_score": 5.0},
         norm=4.0,  # about: the best of 100 arms has a score of 2.2 standard deviations ‖θ*‖ / √3
     ),
     Problem(
@@ -65,7 +65,7 @@ PROBLEMS = (
         LOGISTIC,
         "100 fixed arms with one non-zero feature each, the setting of Theorem 2; θ* ~ N(0, 3I)",
         "logistic",
-        {"features": 10, "nonzero": 1, "parameter_variance": 3.0},
+        {"n_features": 10, "nonzero": 1, "parameter_variance": 3.0},
         norm=math.sqrt(30),
     ),
     Problem(
@@ -74,7 +74,7 @@ PROBLEMS = (
         LOGISTIC,
         "100 fresh arms on [−1, 1]^10 in every round, logits of standard deviation 1",
         "logistic",
-        {"features": 10, "arms_change": True},
+        {"n_features": 10, "arms_change": True},
         rounds=1_000,
         norm=math.sqrt(3),
     ),
@@ -84,7 +84,7 @@ PROBLEMS = (
         COUNTS,
         "100 fixed arms on [−1, 1]^5, counts whose log means have standard deviation 1",
         "poisson",
-        {"features": 5},
+        {"n_features": 5},
         norm=math.sqrt(3),
     ),
     *(

@@ -22,7 +22,7 @@ from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study, each_policy_once
 from explorax.files import remove_leftovers, write_atomically
-from explorax.registry import policies
+from explorax.registry import list_policies
 from explorax.runner import check_directory, on_accelerator, play
 from explorax.runner.journal import read_manifest
 from explorax.runner.outputs import check_unwritten
@@ -71,7 +71,7 @@ def tournament(
     check_whole("seed", seed, 0, MOST_SEED)
     if rounds is not None:
         check_whole("rounds", rounds, 2, MOST_ROUNDS)
-    names = list(policies()) if policy_names is None else each_policy_once(policy_names)
+    names = list(list_policies()) if policy_names is None else each_policy_once(policy_names)
     chosen = PROBLEMS if problems is None else tuple(problem_of(name) for name in problems)
     for what, several in (("problems", [one.name for one in chosen]), ("policies", names)):
         if not several or len(set(several)) < len(several):

@@ -159,9 +159,9 @@ def with_error(mean: float, stderr: float | None, digits: int) -> str:
 
 def show_policies(options: argparse.Namespace) -> int:
     """Print the registry."""
-    from explorax.registry import policies
+    from explorax.registry import list_policies
 
-    entries = list(policies().values())
+    entries = list(list_policies().values())
     rows = [["name", "algorithm", "randomized", "families", "designs", "cost of a round"]]
     for e in entries:
         rows.append([e.name, e.title, e.randomized, ", ".join(e.families), ", ".join(e.designs) or "-", e.cost])
@@ -177,7 +177,7 @@ def show_theory(options: argparse.Namespace) -> int:
 
     names = ("rounds", "family", "noise_std", "min_slope", "max_slope", "max_gap")
     given = {name: getattr(options, name) for name in names}
-    found = [str(theory.describe(options.arms, features=features, **given)) for features in options.features]
+    found = [str(theory.describe(options.arms, n_features=features, **given)) for features in options.features]
     print("\n\n".join(found))
     return DONE
 

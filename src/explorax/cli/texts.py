@@ -192,7 +192,7 @@ checkpoints = 100                 # how often regret is recorded
 spacing = "even"                  # or "log": more of them early
 
 [environment_settings]
-arms = 50
+n_arms = 50
 
 [[curves]]
 policy = "glm_tsl"                # a name from `explorax policies`

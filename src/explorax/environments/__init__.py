@@ -1,6 +1,6 @@
 """Random bandit problems to play against, one kind to a file; `base.py` says what an environment is.
 
-environment = explorax.environments.logistic(features=5)          # or make("logistic", features=5)
+environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
 instance = environment.draw(key)
 offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
 reward = environment.reward(key, offer, arm)
@@ -35,7 +35,7 @@ FAMILIES = {  # of their rewards, known before any data is read
 
 
 def make(name: str, **settings: object) -> Environment:
-    """Build an environment by name, `make("logistic", features=5)`."""
+    """Build an environment by name, `make("logistic", n_features=5)`."""
     builder = BUILDERS[known_name(name)]
     check_names(f"setting of {name}", settings, setting_names(builder))
     environment: Environment = builder(**settings)

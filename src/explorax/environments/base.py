@@ -30,7 +30,7 @@ class Environment(NamedTuple):
     """`draw`, `offer` and `reward`; see the module's docstring."""
 
     name: str
-    features: int  # d
+    n_features: int  # d
     arms_change: bool  # whether the arms on offer differ from round to round
     draw: Callable[..., Instance]
     offer: Callable[..., Offer]

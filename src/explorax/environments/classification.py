@@ -6,7 +6,7 @@
 An instance is a target label, which the policy is not told.  Labels take turns: instance i has label i mod C, so that
 500 instances of ten labels have 50 of each.  A policy sees the features of the examples and nothing else.
 
-    K   `arms`   10 in the paper;    `high`, `low`   0.75 and 0.25;    `target`   a label for all instances
+    K   `n_arms`   10 in the paper;    `high`, `low`   0.75 and 0.25;    `target`   a label for all instances
 
 **Intercept.**  The means of a GLM are μ(xᵀθ).  Where no weights give all examples the same score, as where all columns
 are standardized numbers, it cannot even say that a mean of ½ is wrong on average.  Examples then get one more feature,
@@ -56,7 +56,7 @@ def classification(
     *,
     data: Any,
     label: str | None = None,
-    arms: int = 10,
+    n_arms: int = 10,
     high: float = 0.75,
     low: float = 0.25,
     target: Any = None,
@@ -67,7 +67,7 @@ def classification(
     `label` is the column of a file that holds the labels; `target` is the label that pays, all in turn unless given.
     `intercept` says whether examples get one more feature that is 1; unless given, where numbers need it (see above).
     """
-    check_whole("arms", arms, 1)
+    check_whole("n_arms", n_arms, 1)
     for name, value in (("high", high), ("low", low)):
         if not (is_number(value) and 0 < value < 1):
             raise InvalidArgument(f"{name}={value!r} must lie between 0 and 1: it is a chance of a reward")
@@ -78,7 +78,7 @@ def classification(
             f"intercept must be True, False or None, got {intercept!r}. Leave it out to let data decide."
         )
     dataset = datasets.load(data, label=label)
-    check_size(arms, dataset.features.shape[1])
+    check_size(n_arms, dataset.features.shape[1])
     added = lacks_constant(dataset) if intercept is None else intercept
     if target is not None and str(target) not in dataset.classes:
         raise UnknownName(f"target in the data set {dataset.name!r}", str(target), dataset.classes)
@@ -95,7 +95,9 @@ def classification(
         return Instance(first + jnp.asarray(number, jnp.int32) % period, scores, *shared)
 
     size, family = dataset.features.shape[1] + added, families.bernoulli
-    return Environment("classification", size, True, draw, examples(arms, added), reward_of(family), AXES, family.name)
+    return Environment(
+        "classification", size, True, draw, examples(n_arms, added), reward_of(family), AXES, family.name
+    )
 
 
 @cache
@@ -134,7 +136,7 @@ def lacks_constant(dataset: datasets.Dataset) -> bool:
     return bool(1 - np.sum(shares**2) > NEGLIGIBLE**0.5)
 
 
-def optimum(dataset: datasets.Dataset, arms: int = 10, high: float = 0.75, low: float = 0.25) -> float:
+def optimum(dataset: datasets.Dataset, n_arms: int = 10, high: float = 0.75, low: float = 0.25) -> float:
     """The best possible expected reward per round, averaged over the labels."""
     shares = np.bincount(dataset.labels, minlength=len(dataset.classes)) / len(dataset.labels)
-    return float(np.mean(high - (high - low) * (1 - shares) ** arms))
+    return float(np.mean(high - (high - low) * (1 - shares) ** n_arms))

@@ -41,8 +41,8 @@ RARE = 7.0  # standard deviations that no normal draw will be off
 class Settings(TypedDict, total=False):
     """Settings that all environments take, with their defaults.
 
-    features             d, the number of features                            that of what is given
-    arms                 K, the number of arms                                100, as in the paper
+    n_features           d, the number of features                            that of what is given
+    n_arms               K, the number of arms                                100, as in the paper
     parameter_variance   v, a number or "printed" for the paper's 3/d²        3/d
     nonzero              features of an arm that are not 0                    all d
     best_score           score of the best arm, to which θ is scaled          θ as it is drawn
@@ -52,8 +52,8 @@ class Settings(TypedDict, total=False):
     padded_to            columns of fixed arms, zeros after the first d       d
     """
 
-    features: int | None
-    arms: int | None
+    n_features: int | None
+    n_arms: int | None
     parameter_variance: float | Literal["printed"] | None
     nonzero: int | None
     best_score: float | None
@@ -66,8 +66,8 @@ class Settings(TypedDict, total=False):
 class Shape(NamedTuple):
     """Of the arms of an instance."""
 
-    arms: int  # K
-    features: int  # d
+    n_arms: int  # K
+    n_features: int  # d
     nonzero: int  # of them
     columns: int  # d or more, zeros after the first d
 
@@ -86,8 +86,8 @@ def environment(
     family: Family,
     *,
     noise_std: float = 1.0,
-    features: int | None = None,
-    arms: int | None = None,
+    n_features: int | None = None,
+    n_arms: int | None = None,
     parameter_variance: float | Literal["printed"] | None = None,
     nonzero: int | None = None,
     best_score: float | None = None,
@@ -105,7 +105,7 @@ def environment(
         raise InvalidArgument(f"theta is given and not drawn: leave parameter_variance={parameter_variance!r} out")
     given_arms = None if fixed_arms is None else as_floats("fixed_arms", fixed_arms)
     given_theta = None if theta is None else as_floats("theta", theta)
-    count, size = sizes(features, arms, given_arms, given_theta)
+    count, size = sizes(n_features, n_arms, given_arms, given_theta)
     if padded_to is not None and (arms_change or not isinstance(padded_to, int) or padded_to < size):
         raise InvalidArgument(f"padded_to={padded_to!r} must be a whole number of at least {size}, and arms fixed")
     check_size(count, padded_to or size)
@@ -141,7 +141,7 @@ def draw_instance(
     std, best_score = jax.lax.optimization_barrier((std, best_score))
     arm_key, theta_key = jax.random.split(key)
     if given_theta is None:
-        parameter = (std * jax.random.normal(theta_key, (shape.features,), jnp.float32)).astype(dtype)
+        parameter = (std * jax.random.normal(theta_key, (shape.n_features,), jnp.float32)).astype(dtype)
     else:
         parameter = given_theta.astype(dtype)
     if arms_change:
@@ -150,7 +150,7 @@ def draw_instance(
     if best_score is not None:
         parameter = scaled(parameter, products(matrix, parameter), best_score)
     scores = products(matrix, parameter)
-    zeros = (0, shape.columns - shape.features)
+    zeros = (0, shape.columns - shape.n_features)
     return Instance(jnp.pad(parameter, zeros), jnp.pad(matrix, ((0, 0), zeros)), scores, family.mean(scores))
 
 
@@ -223,45 +223,45 @@ def products(arms: Array, theta: Array) -> Array:
     return terms[..., 0]
 
 
-def variance(given: float | Literal["printed"] | None, features: int) -> float:
+def variance(given: float | Literal["printed"] | None, n_features: int) -> float:
     """v, the variance of each coordinate of θ."""
     if given is None:
-        return 3 / features
+        return 3 / n_features
     if isinstance(given, str) and given == "printed":
-        return 3 / features**2
+        return 3 / n_features**2
     check_positive("parameter_variance", given, ": leave it out for 3/d, or give 'printed' for the paper's 3/d²")
     return float(given)
 
 
 def sizes(
-    features: int | None, arms: int | None, given_arms: Array | None, given_theta: Array | None
+    n_features: int | None, n_arms: int | None, given_arms: Array | None, given_theta: Array | None
 ) -> tuple[int, int]:
     """K and d, from the settings or from what is given; raises where they do not match."""
-    for name, value in (("features", features), ("arms", arms)):
+    for name, value in (("n_features", n_features), ("n_arms", n_arms)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
             raise InvalidArgument(f"{name}={value!r} must be a whole number of at least 1")
     if given_arms is not None and (given_arms.ndim != 2 or 0 in given_arms.shape):
         raise InvalidShape(f"fixed_arms have shape {given_arms.shape}: give one row of features for each arm")
     if given_theta is not None and (given_theta.ndim != 1 or given_theta.size == 0):
         raise InvalidShape(f"theta has shape {given_theta.shape}: give a vector with one number for each feature")
-    if given_arms is not None and arms not in (None, given_arms.shape[0]):
-        raise InvalidShape(f"arms={arms} where fixed_arms has {given_arms.shape[0]} rows: leave arms out")
+    if given_arms is not None and n_arms not in (None, given_arms.shape[0]):
+        raise InvalidShape(f"n_arms={n_arms} where fixed_arms has {given_arms.shape[0]} rows: leave n_arms out")
     counts = {
-        "features": features,
+        "n_features": n_features,
         "the columns of fixed_arms": None if given_arms is None else given_arms.shape[1],
         "the length of theta": None if given_theta is None else given_theta.shape[0],
     }
     known = {name: int(value) for name, value in counts.items() if value is not None}
     if not known:
-        raise InvalidArgument("features=None: give the number of features, or fixed_arms, or theta")
+        raise InvalidArgument("n_features=None: give the number of features, or fixed_arms, or theta")
     if len(set(known.values())) > 1:
         said = ", ".join(f"{name} = {value}" for name, value in known.items())
         raise InvalidShape(f"{said}: these must be the same number")
-    count = (arms or ARMS) if given_arms is None else given_arms.shape[0]
+    count = (n_arms or ARMS) if given_arms is None else given_arms.shape[0]
     return int(count), next(iter(known.values()))
 
 
-def check_nonzero(nonzero: int | None, arms: int, features: int, given: bool) -> None:
+def check_nonzero(nonzero: int | None, n_arms: int, n_features: int, given: bool) -> None:
     """Raise unless arms can have that many features that are not 0."""
     if nonzero is None:
         return
@@ -269,10 +269,12 @@ def check_nonzero(nonzero: int | None, arms: int, features: int, given: bool) ->
         raise InvalidArgument(
             f"nonzero={nonzero!r} is about arms that are drawn, and fixed_arms are given: leave it out"
         )
-    if isinstance(nonzero, bool) or not isinstance(nonzero, int | np.integer) or not 1 <= nonzero <= features:
-        raise InvalidArgument(f"nonzero={nonzero!r} must be a whole number from 1 to features={features}")
-    if nonzero == 1 and arms < features:
-        raise InvalidArgument(f"arms={arms} with nonzero=1 cannot span features={features}: give at least as many arms")
+    if isinstance(nonzero, bool) or not isinstance(nonzero, int | np.integer) or not 1 <= nonzero <= n_features:
+        raise InvalidArgument(f"nonzero={nonzero!r} must be a whole number from 1 to n_features={n_features}")
+    if nonzero == 1 and n_arms < n_features:
+        raise InvalidArgument(
+            f"n_arms={n_arms} with nonzero=1 cannot span n_features={n_features}: give at least as many arms"
+        )
 
 
 def check_best_score(best_score: float | None, arms_change: bool, theta: bool, variance: object) -> None:

@@ -1,6 +1,6 @@
 """Logistic bandits: a pull of arm x pays 1 with probability μ(xᵀθ) = 1 / (1 + exp(−xᵀθ)), else 0.
 
-`logistic(features=d)` is the paper's experiment; `glm.py` says how instances are drawn.
+`logistic(n_features=d)` is the paper's experiment; `glm.py` says how instances are drawn.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.1.
 """

@@ -52,7 +52,7 @@ def study(
     return Study(
         name="deep",
         environment="classification",
-        environment_settings={"arms": ARMS},
+        environment_settings={"n_arms": ARMS},
         panels=tuple(_panel(data, activation, label) for data in datasets for activation in activations),
         measure="reward",
         rounds=rounds,
@@ -100,9 +100,9 @@ def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, sc
     return [curve(policy, settings={"replay": replay} if "replay" in known else {})]
 
 
-def optimum(data: str, arms: int = ARMS, label: str | None = None) -> float:
+def optimum(data: str, n_arms: int = ARMS, label: str | None = None) -> float:
     """The best possible average reward, with as many instances of each label; nothing is downloaded for it."""
-    return best_reward(load(data, label=label, download=False), arms)
+    return best_reward(load(data, label=label, download=False), n_arms)
 
 
 def optima(study: Study) -> dict[str, float]:
@@ -111,7 +111,7 @@ def optima(study: Study) -> dict[str, float]:
     for panel in study.panels:
         settings = study.environment_arguments(panel)
         settings.pop("intercept", None)  # which changes no reward
-        if settings.keys() <= {"data", "arms", "label"}:
+        if settings.keys() <= {"data", "n_arms", "label"}:
             with contextlib.suppress(ExploraxError, OSError, ImportError):
                 found[panel.label] = optimum(**settings)
     return found

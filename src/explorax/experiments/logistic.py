@@ -34,7 +34,7 @@ def study(
     ridge: float = 1.0,
     seed: int = 0,
     tolerance: float | None = 1e-3,
-    arms: int = 100,
+    n_arms: int = 100,
     parameter_variance: float | Literal["printed"] | None = None,
     checkpoints: int | None = None,
     spacing: str = "even",
@@ -44,7 +44,7 @@ def study(
     return Study(
         name="logistic",
         environment="logistic",
-        environment_settings={"arms": arms} | variance,
+        environment_settings={"n_arms": n_arms} | variance,
         panels=for_features(dims),
         rounds=rounds,
         instances=instances,

@@ -15,15 +15,15 @@ As a settings file (TOML), with everything but `environment`, `rounds` and `curv
     seed = 0
     checkpoints = 100                        # how many, or a list of rounds that grows up to `rounds`
     spacing = "even"                         # or "log"
-    environment_settings = { arms = 50 }
+    environment_settings = { n_arms = 50 }
 
 Panels that differ in something else than `dims` are tables, each with a label.  What they set is added to what the
 study sets, and to what those curves set whose policies take it.  Their `tags` are what tables call them, a column for
 each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
 
     panels = [
-      { label = "few arms", environment_settings = { features = 5, arms = 10 } },
-      { label = "more ridge", environment_settings = { features = 5, arms = 50 }, curve_settings = { ridge = 9.0 } },
+      { label = "few arms", environment_settings = { n_features = 5, n_arms = 10 } },
+      { label = "more ridge", environment_settings = { n_features = 5, n_arms = 50 }, curve_settings = { ridge = 9 } },
     ]
 
 Without either there is one panel, for an environment that needs no more settings.
@@ -42,7 +42,7 @@ from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments import Environment
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
-from explorax.registry import check_family, entry_of, make, policies, setting_names
+from explorax.registry import check_family, entry_of, list_policies, make, setting_names
 from explorax.summarize import MEASURES, Summary
 
 SPACINGS = ("even", "log")
@@ -54,7 +54,7 @@ class Panel(NamedTuple):
     """One panel of the figure: what it adds to the settings of the study, under a label that is unique there."""
 
     label: str  # "d = 5"
-    environment_settings: dict[str, Any]  # beyond the study's: {"features": 5}
+    environment_settings: dict[str, Any]  # beyond the study's: {"n_features": 5}
     curve_settings: dict[str, Any]  # beyond each curve's, where its policy takes them: {"activation": "relu"}
     tags: dict[str, str | int]  # what tables call it, a column each: {"dim": 5}
 
@@ -136,7 +136,7 @@ class Study:
             for name in panel.environment_settings:
                 if name in self.environment_settings:
                     raise InvalidArgument(f"panel {panel.label!r} and the study both set {name!r}: leave one out")
-            settings = {one for entry in policies().values() for one in setting_names(entry.builder())}
+            settings = {one for entry in list_policies().values() for one in setting_names(entry.builder())}
             check_names("setting of the policies", panel.curve_settings, settings)
 
     def _check_curves(self) -> None:
@@ -145,10 +145,10 @@ class Study:
                 raise InvalidArgument(f"curve {curve.label!r} has two designs: leave the one in its settings out")
             for panel in self.panels:
                 self.make(curve, panel)  # complains about names and values
-                features = self.environment_arguments(panel).get("features", 0)
+                features = self.environment_arguments(panel).get("n_features", 0)
                 if curve.design == "theory" and isinstance(features, int) and self.rounds <= features:
                     raise InvalidArgument(
-                        f"rounds={self.rounds} with features={features}: "
+                        f"rounds={self.rounds} with n_features={features}: "
                         "the theory's designs need more rounds than features"
                     )
 
@@ -245,7 +245,7 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
         raise InvalidArgument(f"dims={given['dims']!r} and panels are both given: leave one out")
     if "dims" in given:
         builder = environments.BUILDERS.get(str(given["environment"]).lower())
-        if builder is not None and "features" not in setting_names(builder):
+        if builder is not None and "n_features" not in setting_names(builder):
             raise InvalidArgument(
                 f"dims must be left out with environment={given['environment']!r}, whose data decides the number of "
                 f"features, got dims={given['dims']!r}. Use panels for more than one data set."
@@ -272,7 +272,7 @@ def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
         check_whole("dims", dim, 1)
     if not dims or len(set(dims)) < len(dims):
         raise InvalidArgument(f"dims={dims!r}: give at least one number of features, each once")
-    return tuple(Panel(f"d = {dim}", {"features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
+    return tuple(Panel(f"d = {dim}", {"n_features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
 
 
 def _panel_from(plain: Any) -> Panel:
@@ -282,7 +282,7 @@ def _panel_from(plain: Any) -> Panel:
     tables = {"environment_settings": {}, "curve_settings": {}, "tags": {"panel": plain["label"]}} | dict(plain)
     for name, value in tables.items():
         if name != "label" and not isinstance(value, Mapping):
-            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ arms = 10 }}")
+            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ n_arms = 10 }}")
     return Panel(**tables)
 
 

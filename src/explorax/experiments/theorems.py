@@ -31,7 +31,7 @@ from explorax import theory
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments.study import Panel, Study, curve, for_features
 from explorax.record import Result
-from explorax.simulate import draw
+from explorax.simulation import draw
 from explorax.summarize import Claim, Numbers, Question, evaluate
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ def study(
     dims: Sequence[int] | None = None,
     rounds: int | None = None,
     instances: int = 50,
-    arms: int = 100,
+    n_arms: int = 100,
     seed: int = 0,
     checkpoints: int | None = None,
 ) -> Study:
     """Both policies on problems of that kind, "logistic" or "gaussian"."""
     kind = kind_of(environment)
     settings = {
-        "explore": "theory",
+        "warmup": "theory",
         "family": kind.family,
         "noise_std": kind.noise_std,
         "min_slope": theory.min_slope_near(kind.family, [kind.norm]),
@@ -85,7 +85,7 @@ def study(
     return Study(
         name=kind.name,
         environment=environment,
-        environment_settings={"arms": arms, "nonzero": 1} | noise,
+        environment_settings={"n_arms": n_arms, "nonzero": 1} | noise,
         panels=tuple(_with_theta(panel, kind.norm) for panel in for_features(kind.dims if dims is None else dims)),
         rounds=kind.rounds if rounds is None else rounds,
         instances=instances,
@@ -113,7 +113,7 @@ def kind_of(environment: str) -> Kind:
 
 
 def _with_theta(panel: Panel, norm: float) -> Panel:
-    direction = np.arange(1.0, panel.environment_settings["features"] + 1)
+    direction = np.arange(1.0, panel.environment_settings["n_features"] + 1)
     theta = norm * direction / np.linalg.norm(direction)
     return panel._replace(environment_settings=panel.environment_settings | {"theta": theta.tolist()})
 
@@ -130,8 +130,8 @@ def promise(study: Study, result: Result) -> Promise:
     """The theorem's bounds for the instances of a result."""
     panel = next(one for one in study.panels if one.label == result.panel)
     settings = study.arguments(next(one for one in study.curves if one.label == result.curve), panel)
-    if settings.get("explore") != "theory":
-        raise InvalidArgument(f"{result.curve}: the theorems need explore='theory', their exploration")
+    if settings.get("warmup") != "theory":
+        raise InvalidArgument(f"{result.curve}: the theorems need warmup='theory', their exploration")
     environment, numbers = study.make_environment(panel), result.records.instances
     instances = range(int(numbers.min()), int(numbers.max()) + 1)
     world = draw(environment, instances, study.seed)
@@ -141,9 +141,9 @@ def promise(study: Study, result: Result) -> Promise:
     for number in numbers - instances.start:
         arms, means = (np.asarray(of_all[number], float) for of_all in (world.arms, world.means))
         at = theory.problem(
-            features=environment.features,
+            n_features=environment.n_features,
             rounds=study.rounds,
-            arms=len(arms),
+            n_arms=len(arms),
             max_gap=float(means.max() - means.min()),
             **constants,
         )

@@ -37,6 +37,6 @@ def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array)
     return learner.scores(state, arms) / state.strength + noise, state.converged
 
 
-def softmax(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
+def softmax(learner: Learner, state: GLMState, arms: Array, mask: Array) -> Array:
     """The probability of each arm.  Few policies have a formula for it; for others agents estimate it by draws."""
-    return jax.nn.softmax(jnp.where(offered, learner.scores(state, arms) / state.strength, -jnp.inf))
+    return jax.nn.softmax(jnp.where(mask, learner.scores(state, arms) / state.strength, -jnp.inf))

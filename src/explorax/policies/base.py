@@ -3,7 +3,7 @@
     init(arms, key)                -> state    `arms` is the (K, d) matrix of fixed arms, or the number d of
                                                features when arms change from round to round; `key` may be left out
     act(key, state, arms, t)       -> Action   reads the state, never changes it; `t` counts decisions from 0
-                                               (a fifth argument, `offered`, says which of the arms may be pulled now)
+                                               (a fifth argument, `mask`, says which of the arms may be pulled now)
     update(state, arm, x, reward)  -> state    the only write; `x` is the row of the arm that was pulled
 
 Randomness is an argument (`key`; where it is a network's first weights or noise in its training, that of `init`), and
@@ -63,7 +63,7 @@ class Policy(NamedTuple):
     update: Callable[..., State]
     check: Callable[[ArrayLike], None] | None = None  # raises unless all of these rewards are possible
     families: tuple[str, ...] | None = None  # of rewards it may be played on; the first is the one it models
-    probabilities: Callable[..., Array] | None = None  # (state, arms, t, offered) -> (K,) P(arm) by a formula
+    probabilities: Callable[..., Array] | None = None  # (state, arms, t, mask) -> (K,) P(arm) by a formula
     extend: Callable[[State, Array], State] | None = None  # the same past with further fixed arms, rows after the old
     redraw: Callable[[Array, State], State] | None = None  # (key, state): with other noise in the last training
     adopt: Callable[[State, State], State] | None = None  # (state, fresh): the past of a state made with other settings
@@ -73,8 +73,8 @@ class Policy(NamedTuple):
 class Expected(NamedTuple):
     """What a state says about the arrays that go with it; None where anything goes."""
 
-    arms: int | None
-    features: int | None
+    n_arms: int | None
+    n_features: int | None
     dtype: np.dtype | None
 
 
@@ -118,7 +118,7 @@ def checked_init(init: Callable[[Array | int, Array], State]) -> Callable[..., S
             raise InvalidArgument(f"key={key!r} must be a single key, as jax.random.key(seed) makes it")
         if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
             if arms < 1:
-                raise InvalidArgument(f"features={arms} must be at least 1")
+                raise InvalidArgument(f"n_features={arms} must be at least 1")
             return exact(int(arms), key)
         return exact(check_arms(arms, Expected(None, None, None)), key)
 
@@ -138,25 +138,23 @@ def compiled(
 
     @bounded_jit
     @jax.default_matmul_precision("highest")
-    def compiled_act(key: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Action:
-        return act(key, state, arms, t, offered)
+    def compiled_act(key: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Action:
+        return act(key, state, arms, t, mask)
 
     @bounded_jit
     @jax.default_matmul_precision("highest")
     def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
         return update(state, arm, x, reward)
 
-    def checked_act(
-        key: Array, state: State, arms: ArrayLike, t: ArrayLike, offered: ArrayLike | None = None
-    ) -> Action:
+    def checked_act(key: Array, state: State, arms: ArrayLike, t: ArrayLike, mask: ArrayLike | None = None) -> Action:
         check_count("t", t, "the count of decisions before this one")
         matrix = check_arms(arms, expected(state))
-        return compiled_act(key, state, matrix, t, None if offered is None else check_offered(offered, matrix))
+        return compiled_act(key, state, matrix, t, None if mask is None else check_mask(mask, matrix))
 
     def checked_update(state: State, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> State:
         want = expected(state)
         x = check_row(x, want)
-        check_count("arm", arm, "the index of the arm that was pulled", want.arms)
+        check_count("arm", arm, "the index of the arm that was pulled", want.n_arms)
         if np.ndim(reward) != 0:
             raise InvalidShape(f"reward has shape {np.shape(reward)}: give one number for each update")
         check(reward)
@@ -194,26 +192,26 @@ def check_arms(arms: ArrayLike, want: Expected) -> Array:
     check_magnitude("arms", matrix)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidShape(f"arms have shape {matrix.shape}: give a matrix with one row of features for each arm")
-    if want.features not in (None, matrix.shape[1]):
-        raise InvalidShape(f"arms have {matrix.shape[1]} features where the state was made for {want.features}")
-    if want.arms not in (None, matrix.shape[0]):
+    if want.n_features not in (None, matrix.shape[1]):
+        raise InvalidShape(f"arms have {matrix.shape[1]} features where the state was made for {want.n_features}")
+    if want.n_arms not in (None, matrix.shape[0]):
         raise InvalidShape(
-            f"{matrix.shape[0]} arms where the state was made for {want.arms} fixed ones: "
+            f"{matrix.shape[0]} arms where the state was made for {want.n_arms} fixed ones: "
             f"for arms that change, start from init({matrix.shape[1]}), the number of features"
         )
     return matrix
 
 
-def check_offered(offered: ArrayLike, arms: Array) -> Array:
+def check_mask(mask: ArrayLike, arms: Array) -> Array:
     """Which arms may be pulled, as a (K,) vector with at least one True."""
-    mask = jnp.asarray(offered)
+    mask = jnp.asarray(mask)
     if mask.shape != arms.shape[:1] or mask.dtype != bool:
         raise InvalidShape(
-            f"offered has shape {mask.shape} and dtype {mask.dtype}: give one True or False for each of the "
+            f"mask has shape {mask.shape} and dtype {mask.dtype}: give one True or False for each of the "
             f"{arms.shape[0]} arms"
         )
     if is_known(mask) and not np.any(mask):
-        raise InvalidArgument("offered is False for every arm: at least one must be on offer")
+        raise InvalidArgument("mask is False for every arm: at least one must be on offer")
     return mask
 
 
@@ -221,7 +219,7 @@ def check_row(x: ArrayLike, want: Expected) -> Array:
     """The features of one arm as a vector in the state's dtype."""
     row = as_floats("x", x, want.dtype)
     check_magnitude("x", row)
-    if row.ndim != 1 or want.features not in (None, row.shape[0]):
-        wanted = "(d,)" if want.features is None else f"({want.features},)"
+    if row.ndim != 1 or want.n_features not in (None, row.shape[0]):
+        wanted = "(d,)" if want.n_features is None else f"({want.n_features},)"
         raise InvalidShape(f"x has shape {row.shape} where {wanted} is needed: the features of the arm that was pulled")
     return row

@@ -72,11 +72,11 @@ def deep_ensemble(*, members: int = 10, scale: float | None = None, **settings: 
 def program(trainer: Trainer) -> Program:
     """`act` and `update`; one for all scales."""
 
-    def act(key: Array, state: DeepEnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: DeepEnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         members = state.members.key.shape[0]
         chosen = jax.random.randint(key, (), 0, members)
         scores = trainer.network.apply(jax.tree.map(lambda leaf: leaf[chosen], state.members.params), arms)
-        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+        return Action(best(scores, mask), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def update(state: DeepEnsembleState, arm: Array, x: Array, reward: Array) -> DeepEnsembleState:
         members = state.members
@@ -96,7 +96,7 @@ def probabilities(trainer: Trainer) -> Callable[[DeepEnsembleState, Array, Array
 
     @jax.jit
     @jax.default_matmul_precision("highest")
-    def of_arms(state: DeepEnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Array:
-        return shares(jax.vmap(trainer.network.apply, (0, None))(state.members.params, arms), offered)
+    def of_arms(state: DeepEnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Array:
+        return shares(jax.vmap(trainer.network.apply, (0, None))(state.members.params, arms), mask)
 
     return of_arms

@@ -65,9 +65,9 @@ def deep_fpl(
 def program(trainer: Trainer) -> Program:
     """`act` and `update`; one for all scales."""
 
-    def act(key: Array, state: DeepState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: DeepState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         scores = trainer.network.apply(state.params, arms)
-        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+        return Action(best(scores, mask), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def update(state: DeepState, arm: Array, x: Array, reward: Array) -> DeepState:
         return trainer.learn(state, x, reward)

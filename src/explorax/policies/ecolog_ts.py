@@ -44,16 +44,16 @@ class OnlineSettings(TypedDict, total=False):
 
     family     "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
     ridge      λ                                                                    1.0
-    explore    forced rounds first: "basis", "first" or "none"                      "basis"
+    warmup     forced rounds first: "basis", "first" or "none"                      "basis"
     discount   γ: with each reward every earlier one weighs γ times what it did     1, no discount
     features   d, the dimensions that the arms span, where that is fewer            the length of an arm
     """
 
     family: str | Family
     ridge: float
-    explore: str
+    warmup: str
     discount: float
-    features: int | None
+    n_features: int | None
 
 
 def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
@@ -64,12 +64,12 @@ def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Un
 
 def sampled_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
     """x_iᵀθ̃."""
-    return arms @ sample(key, state.theta_mle, learner.inverse_root(state), strength(state)), state.converged
+    return arms @ sample(key, state.theta_hat, learner.inverse_root(state), strength(state)), state.converged
 
 
 def implicit(name: str, rule: Rule, amount: float, radius: float | None, settings: OnlineSettings) -> Policy:
     """The policy of a rule on top of the implicit estimate, in a ball if a radius is given."""
-    LinearModel(explore=settings.get("explore", "basis"))  # which checks that it is not the theory's
+    LinearModel(warmup=settings.get("warmup", "basis"))  # which checks that it is not the theory's
     model = GLMModel(name=name, memory="constant", **settings)
     if radius is None:
         return model.policy(rule, lambda arms: amount)
@@ -96,10 +96,10 @@ class LearnerInBall(Learner):
         before, after = state.history, free.history
         assert isinstance(before, Online)
         assert isinstance(after, Online)
-        outside = jnp.linalg.norm(free.theta_mle) > radius
-        given = before, state.theta_mle, x, reward, radius, state.ridge, state.discount
-        theta, root = where_needed(outside, partial(step_in_ball, self.family), given, (free.theta_mle, after.root))
-        return free._replace(theta_mle=theta, history=after._replace(root=root))
+        outside = jnp.linalg.norm(free.theta_hat) > radius
+        given = before, state.theta_hat, x, reward, radius, state.ridge, state.discount
+        theta, root = where_needed(outside, partial(step_in_ball, self.family), given, (free.theta_hat, after.root))
+        return free._replace(theta_hat=theta, history=after._replace(root=root))
 
 
 def step_in_ball(

@@ -41,7 +41,7 @@ def scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[
     return jnp.where(at_random, drawn, learner.scores(state, arms)), state.converged
 
 
-def chances(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
+def chances(learner: Learner, state: GLMState, arms: Array, mask: Array) -> Array:
     """ε/K of each arm on offer, and 1 − ε more of the best."""
-    favourite = jnp.arange(arms.shape[0]) == best(learner.scores(state, arms), offered)
-    return state.strength * offered / jnp.sum(offered) + (1 - state.strength) * favourite
+    favourite = jnp.arange(arms.shape[0]) == best(learner.scores(state, arms), mask)
+    return state.strength * mask / jnp.sum(mask) + (1 - state.strength) * favourite

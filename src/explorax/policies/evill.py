@@ -55,7 +55,7 @@ def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array)
 
 def draw_tilt(learner: Learner, key: Array, state: GLMState) -> Array:
     """w = a H W z."""
-    noise = jax.random.normal(key, state.theta_mle.shape, state.theta_mle.dtype)
+    noise = jax.random.normal(key, state.theta_hat.shape, state.theta_hat.dtype)
     return curvature_times(learner, state, state.strength * (learner.inverse_root(state) @ noise))
 
 

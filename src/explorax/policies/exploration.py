@@ -37,7 +37,7 @@ class Exploration(NamedTuple):
 def check_kind(kind: str) -> None:
     """Raise unless there is such a kind of exploration."""
     if kind not in KINDS:
-        raise UnknownName("explore", kind, KINDS)
+        raise UnknownName("warmup", kind, KINDS)
 
 
 def plan(
@@ -58,7 +58,7 @@ def plan(
     """
     if isinstance(arms, int):
         if kind == "theory":
-            raise InvalidArgument("explore='theory' needs fixed arms, its length depends on them: use explore='basis'")
+            raise InvalidArgument("warmup='theory' needs fixed arms, its length depends on them: use warmup='basis'")
         ends = {"basis": arms, "first": arms, "none": 0}[kind]
         in_turn = jnp.arange(arms) if kind == "first" else None
         return Exploration(in_turn, jnp.asarray(arms), jnp.asarray(ends))
@@ -68,7 +68,7 @@ def plan(
     if kind == "first":
         if must_span and arms.shape[0] < size:
             raise InvalidShape(
-                f"{arms.shape[0]} arms where explore='first' pulls the first {size}: give a ridge above 0"
+                f"{arms.shape[0]} arms where warmup='first' pulls the first {size}: give a ridge above 0"
             )
         size = min(size, arms.shape[0])
         return Exploration(jnp.arange(arms.shape[1]), jnp.asarray(size), jnp.asarray(size))
@@ -77,7 +77,7 @@ def plan(
         spanned = rank(picks, size)
         return Exploration(picks.arms, jnp.maximum(spanned, 1), spanned)
     basis = Basis(*(each[:size] for each in picks))
-    check_spanning((arms.shape[0], size), basis, "use explore='basis' with a ridge above 0")
+    check_spanning((arms.shape[0], size), basis, "use warmup='basis' with a ridge above 0")
     pulls = jnp.asarray(1)
     if kind == "theory":
         chosen = arms[basis.arms]
@@ -90,46 +90,46 @@ def plan(
 
 
 def choose(
-    exploration: Exploration, scores: Array, arms: Array, t: Array, offered: Array | None = None
+    exploration: Exploration, scores: Array, arms: Array, t: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """The forced arm while t < τ, else the best score; and whether it was forced."""
     forced = t < exploration.rounds
-    free = best(scores, offered)
-    if offered is not None or exploration.arms is None:
-        return where_needed(forced, forced_or_free, (exploration, arms, t, offered, forced, free), free), forced
+    free = best(scores, mask)
+    if mask is not None or exploration.arms is None:
+        return where_needed(forced, forced_or_free, (exploration, arms, t, mask, forced, free), free), forced
     order = exploration.arms % arms.shape[0]
     return jnp.where(forced, order[t % exploration.cycle % order.shape[0]], free), forced
 
 
 def forced_or_free(
-    exploration: Exploration, arms: Array, t: Array, offered: Array | None, forced: Array, free: Array
+    exploration: Exploration, arms: Array, t: Array, mask: Array | None, forced: Array, free: Array
 ) -> Array:
     """The forced arm if there is one; work that is worth avoiding after the first rounds."""
-    offered = jnp.ones(arms.shape[0], bool) if offered is None else offered
-    return jnp.where(forced, forced_arm(exploration, arms, t, offered), free)
+    mask = jnp.ones(arms.shape[0], bool) if mask is None else mask
+    return jnp.where(forced, forced_arm(exploration, arms, t, mask), free)
 
 
-def forced_arm(exploration: Exploration, arms: Array, t: Array, offered: Array) -> Array:
+def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> Array:
     """The arm that is forced in round t; if it is not on offer, it gives way to one that is."""
     if exploration.arms is None:
-        order = spanning_arms(jnp.where(offered[:, None], arms, 0)).arms
+        order = spanning_arms(jnp.where(mask[:, None], arms, 0)).arms
     else:
         order = exploration.arms % arms.shape[0]
-    in_turn = order[t % exploration.cycle % jnp.minimum(order.shape[0], jnp.sum(offered))]
-    return jnp.where(offered[in_turn], in_turn, counted(in_turn, offered))
+    in_turn = order[t % exploration.cycle % jnp.minimum(order.shape[0], jnp.sum(mask))]
+    return jnp.where(mask[in_turn], in_turn, counted(in_turn, mask))
 
 
-def best(scores: Array, offered: Array | None = None) -> Array:
+def best(scores: Array, mask: Array | None = None) -> Array:
     """The first arm with the largest score; two plain reductions, which XLA runs five times faster than `argmax`."""
     count = scores.shape[0]
-    if offered is None:
+    if mask is None:
         return jnp.min(jnp.where(scores == jnp.max(scores), jnp.arange(count), count - 1))
-    largest = jnp.max(jnp.where(offered, scores, -jnp.inf))
+    largest = jnp.max(jnp.where(mask, scores, -jnp.inf))
     places = jnp.arange(count)  # should scores be no numbers, the first arm on offer
-    return jnp.min(jnp.where(offered, jnp.where(scores == largest, places, count + places), 2 * count)) % count
+    return jnp.min(jnp.where(mask, jnp.where(scores == largest, places, count + places), 2 * count)) % count
 
 
-def counted(number: Array, offered: Array) -> Array:
+def counted(number: Array, mask: Array) -> Array:
     """The arm of that number, counted from 0 and in a circle, among those on offer."""
-    rank = jnp.cumsum(offered) - 1
-    return jnp.argmax(offered & (rank == number % jnp.sum(offered))).astype(number.dtype)
+    rank = jnp.cumsum(mask) - 1
+    return jnp.argmax(mask & (rank == number % jnp.sum(mask))).astype(number.dtype)

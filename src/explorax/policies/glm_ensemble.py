@@ -73,9 +73,9 @@ class EnsembleState(NamedTuple):
         return self.glm.history
 
     @property
-    def theta_mle(self) -> Array:
+    def theta_hat(self) -> Array:
         """The estimate without noise."""
-        return self.glm.theta_mle
+        return self.glm.theta_hat
 
 
 def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
@@ -92,7 +92,7 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
     def init(arms: Array | int, key: Array) -> EnsembleState:
         glm = model.init(arms, strength, whitens=False)
         first, later = jax.random.split(key)
-        shape = members, glm.theta_mle.shape[0]
+        shape = members, glm.theta_hat.shape[0]
         prior = relative * jnp.sqrt(glm.ridge) * jax.random.normal(first, shape, glm.ridge.dtype)
         return EnsembleState(glm, prior, jnp.zeros_like(prior), jax.random.key_data(later), jnp.zeros((), int))
 
@@ -116,10 +116,10 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
 def program(learner: Learner) -> Program:
     """`act` and `update`; one for all that differ in numbers only."""
 
-    def act(key: Array, state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: EnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         member = jax.random.randint(key, (), 0, len(state.noise))
         scores, converged = learner.tilted(state.glm, arms, state.prior[member] + state.noise[member])
-        arm, forced = exploration.choose(state.glm.exploration, scores, arms, t, offered)
+        arm, forced = exploration.choose(state.glm.exploration, scores, arms, t, mask)
         return Action(arm, scores, forced, converged)
 
     def update(state: EnsembleState, arm: Array, x: Array, reward: Array) -> EnsembleState:
@@ -148,10 +148,10 @@ def probabilities(learner: Learner) -> Callable[[EnsembleState, Array, Array, Ar
 
     @jax.jit
     @jax.default_matmul_precision("highest")
-    def of_arms(state: EnsembleState, arms: Array, t: Array, offered: Array | None = None) -> Array:
-        forced_arm, forced = exploration.choose(state.glm.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
+    def of_arms(state: EnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Array:
+        forced_arm, forced = exploration.choose(state.glm.exploration, jnp.zeros_like(arms[:, 0]), arms, t, mask)
         certain = jnp.arange(arms.shape[0]) == forced_arm
-        return jnp.where(forced, certain, shares(member_scores(learner, state, arms), offered))
+        return jnp.where(forced, certain, shares(member_scores(learner, state, arms), mask))
 
     return of_arms
 
@@ -161,9 +161,9 @@ def member_scores(learner: Learner, state: EnsembleState, arms: Array) -> Array:
     return jax.vmap(lambda tilt: learner.tilted(state.glm, arms, tilt)[0])(state.prior + state.noise)
 
 
-def shares(scores: Array, offered: Array | None) -> Array:
+def shares(scores: Array, mask: Array | None) -> Array:
     """The share of the rows of scores (M, K) that are largest at each arm."""
-    favourites = jax.vmap(lambda row: best(row, offered))(scores)
+    favourites = jax.vmap(lambda row: best(row, mask))(scores)
     return jnp.mean(favourites[:, None] == jnp.arange(scores.shape[1]), axis=0, dtype=scores.dtype)
 
 

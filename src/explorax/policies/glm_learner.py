@@ -35,7 +35,7 @@ class GLMState(NamedTuple):
     """The past, the estimate it gives, and the settings that are numbers."""
 
     history: Grouped | Rows | Online
-    theta_mle: Array  # (d,) θ̄
+    theta_hat: Array  # (d,) θ̄
     converged: Array  # () bool: whether the fit of θ̄ did
     exploration: exploration.Exploration
     ridge: Array  # () λ
@@ -66,15 +66,15 @@ class Learner:
         history = history.record(arm, x, reward, state.discount)
         if state.warm is None:
             last_step = self.last_step(x.dtype)
-            estimate = newton(self.family, history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
-            return state._replace(history=history, theta_mle=estimate.theta, converged=estimate.converged)
+            estimate = newton(self.family, history, state.ridge, None, state.theta_hat, last_step, MAX_STEPS)
+            return state._replace(history=history, theta_hat=estimate.theta, converged=estimate.converged)
         tolerance = self.score_error(x.dtype)
         root_error = min(0.1, 100 * tolerance) if self.root_error is None else self.root_error
         left = warm.forget(self.family, state.warm, recent, state.discount)
         grown = warm.record(self.family, left, history, arm, x)
-        before = state.theta_mle, state.converged, state.ridge
+        before = state.theta_hat, state.converged, state.ridge
         fitted, grown = warm.refit(self.family, grown, history, *before, tolerance, root_error)
-        state = state._replace(history=history, theta_mle=fitted.theta, converged=fitted.converged, warm=grown)
+        state = state._replace(history=history, theta_hat=fitted.theta, converged=fitted.converged, warm=grown)
         return state if state.whitened is None else state._replace(whitened=whiten_more(state.whitened, arm))
 
     def update_if(self, really: Array, state: GLMState, x: Array, reward: Array) -> GLMState:
@@ -82,31 +82,31 @@ class Learner:
 
         A compiled loop cannot raise: what cannot be squared and summed leaves the state as it was.
         """
-        history, theta, last_step = state.history, state.theta_mle, self.last_step(x.dtype)
+        history, theta, last_step = state.history, state.theta_hat, self.last_step(x.dtype)
         really = really & can_be_squared(x, reward)
         assert not isinstance(history, Grouped)
         if isinstance(history, Online):
             before = history, theta, state.converged
             forgetting = state.discount, state.floor
             kept = online.record(self.family, *before, x, reward, state.ridge, last_step, really, *forgetting)
-            return state._replace(history=kept.online, theta_mle=kept.theta, converged=kept.converged)
+            return state._replace(history=kept.online, theta_hat=kept.theta, converged=kept.converged)
         history = history.record(0, x, reward, really, state.discount)
         found = newton(self.family, history, state.ridge, None, theta, last_step, MAX_STEPS)
         converged = jnp.where(really, found.converged, state.converged)
-        return state._replace(history=history, theta_mle=jnp.where(really, found.theta, theta), converged=converged)
+        return state._replace(history=history, theta_hat=jnp.where(really, found.theta, theta), converged=converged)
 
     def learn_rows(self, state: GLMState, rows: Rows) -> GLMState:
         """The state that has seen these rows and nothing else; not for fixed arms, nor with a discount."""
-        history, last_step = state.history, self.last_step(state.theta_mle.dtype)
+        history, last_step = state.history, self.last_step(state.theta_hat.dtype)
         assert not isinstance(history, Grouped)
         assert state.discount is None
         room = history.rows if isinstance(history, Online) else history
         rows = rows if room is None else room.holding(rows)
-        kept = online.refit(self.family, rows, state.theta_mle, state.ridge, last_step)
+        kept = online.refit(self.family, rows, state.theta_hat, state.ridge, last_step)
         memory: Rows | Online = rows
         if isinstance(history, Online):
             memory = kept.online if room is not None else kept.online._replace(rows=None)
-        return state._replace(history=memory, theta_mle=kept.theta, converged=kept.converged)
+        return state._replace(history=memory, theta_hat=kept.theta, converged=kept.converged)
 
     def score_error(self, dtype: jnp.dtype) -> float:
         """The tolerance, or what the dtype can do."""
@@ -118,27 +118,27 @@ class Learner:
 
     def scores(self, state: GLMState, arms: Array) -> Array:
         """x_iᵀθ̄ of each arm."""
-        return arms @ state.theta_mle if state.warm is None else state.warm.scores
+        return arms @ state.theta_hat if state.warm is None else state.warm.scores
 
     def tilted(self, state: GLMState, arms: Array, tilt: Array) -> tuple[Array, Array]:
         """x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
         if isinstance(state.history, Online):  # to first order, which is all that a summary can tell
             root = state.history.root
-            return arms @ (state.theta_mle + root @ (tilt @ root)), state.converged
+            return arms @ (state.theta_hat + root @ (tilt @ root)), state.converged
         if state.warm is None or isinstance(state.history, Rows):
             history, last_step = state.history, self.last_step(tilt.dtype)
-            found = newton(self.family, history, state.ridge, tilt, state.theta_mle, last_step, MAX_STEPS)
+            found = newton(self.family, history, state.ridge, tilt, state.theta_hat, last_step, MAX_STEPS)
 
             def is_right(history: Grouped | Rows, move: Array, score_error: Array) -> Array:
                 moved = largest(history.counts > 0, history.features @ move)
                 return score_error <= allowed_error(self.family, history, last_step, moved)
 
             # A draw around an estimate that is right itself may err by a share of its noise.
-            looked_at = history, found.theta - state.theta_mle, found.score_error
+            looked_at = history, found.theta - state.theta_hat, found.score_error
             converged = where_needed(~found.converged & state.converged, is_right, looked_at, found.converged)
             return arms @ found.theta, converged
         tolerance = self.score_error(tilt.dtype)
-        given = state.theta_mle, tilt, state.ridge, tolerance, state.converged
+        given = state.theta_hat, tilt, state.ridge, tolerance, state.converged
         fitted = warm.descend(self.family, state.warm, state.history, *given)
         return fitted.scores, fitted.converged
 
@@ -149,7 +149,7 @@ class Learner:
         if state.warm is not None:
             return state.warm.root
         problem = posed(state.history, ridge=state.ridge)
-        return factorize(hessian(self.family, problem, state.theta_mle)).inverse_root()
+        return factorize(hessian(self.family, problem, state.theta_hat)).inverse_root()
 
     def extend(self, state: GLMState, arms: Array) -> GLMState:
         """The same past with further arms, which are rows after the old ones; nothing seen of them yet."""
@@ -161,7 +161,7 @@ class Learner:
         state = state._replace(history=history)
         if state.warm is None:
             return state
-        afresh = warm.afresh(self.family, arms, counts, state.theta_mle, state.ridge)
+        afresh = warm.afresh(self.family, arms, counts, state.theta_hat, state.ridge)
         afresh = afresh._replace(faded=jax.tree.map(jnp.zeros_like, state.warm.faded))
         whitened = None
         if state.whitened is not None:
@@ -172,9 +172,9 @@ class Learner:
     def estimate(self, state: GLMState) -> GLMState:
         """The state with θ̄ fitted anew to its history; not for a summary."""
         assert not isinstance(state.history, Online)
-        last_step = self.last_step(state.theta_mle.dtype)
-        found = newton(self.family, state.history, state.ridge, None, state.theta_mle, last_step, MAX_STEPS)
-        return state._replace(theta_mle=found.theta, converged=found.converged)
+        last_step = self.last_step(state.theta_hat.dtype)
+        found = newton(self.family, state.history, state.ridge, None, state.theta_hat, last_step, MAX_STEPS)
+        return state._replace(theta_hat=found.theta, converged=found.converged)
 
     def adopt(self, state: GLMState, fresh: GLMState) -> GLMState:
         """The past of a state that other settings have made, in a state `fresh` of this policy; see `adoption`."""
@@ -185,7 +185,7 @@ class Learner:
         # Which arms are forced is decided when a policy starts; more arms may have come since.
         begun = bool(np.array_equal(state.exploration.rounds, fresh.exploration.rounds))
         adopted = fresh._replace(
-            theta_mle=state.theta_mle, exploration=state.exploration if begun else fresh.exploration
+            theta_hat=state.theta_hat, exploration=state.exploration if begun else fresh.exploration
         )
         if isinstance(new, Grouped):
             return self.extend(self.estimate(adopted._replace(history=old, recent=state.recent)), new.features)
@@ -195,15 +195,15 @@ class Learner:
             return self.estimate(adopted._replace(history=new.adopting(rows)))
         if rows is None:  # a summary stays one
             assert isinstance(old, Online)
-            return adopted._replace(history=with_buffer(old, new, state.theta_mle), converged=state.converged)
+            return adopted._replace(history=with_buffer(old, new, state.theta_hat), converged=state.converged)
         if isinstance(rows, Grouped):
             rows = Rows(*rows, jnp.sum(rows.counts).astype(int), jnp.asarray(True))
         rows = rows if new.rows is None else new.rows.adopting(rows)
-        last_step = self.last_step(state.theta_mle.dtype)
-        kept = online.refit(self.family, rows, state.theta_mle, fresh.ridge, last_step, fresh.floor)
+        last_step = self.last_step(state.theta_hat.dtype)
+        kept = online.refit(self.family, rows, state.theta_hat, fresh.ridge, last_step, fresh.floor)
         summary = kept.online._replace(rows=None if new.rows is None else rows, turn=new.turn)
         summary = with_buffer(summary, new, kept.theta)
-        return adopted._replace(history=summary, theta_mle=kept.theta, converged=kept.converged)
+        return adopted._replace(history=summary, theta_hat=kept.theta, converged=kept.converged)
 
     def check(self, rewards: ArrayLike) -> None:
         """Raise if a reward is impossible."""
@@ -242,10 +242,10 @@ def check_adoptable(state: GLMState, fresh: GLMState) -> None:
 
     old, new = state.history, fresh.history
     rows = rows_of(old)
-    if (state.theta_mle.shape, state.theta_mle.dtype) != (fresh.theta_mle.shape, fresh.theta_mle.dtype):
-        shape, dtype = fresh.theta_mle.shape, fresh.theta_mle.dtype
-        given = f"{state.theta_mle.shape} in {state.theta_mle.dtype}"
-        refuse(f"theta_mle must have the shape {shape} in {dtype}", given, "Keep the number of features and the dtype")
+    if (state.theta_hat.shape, state.theta_hat.dtype) != (fresh.theta_hat.shape, fresh.theta_hat.dtype):
+        shape, dtype = fresh.theta_hat.shape, fresh.theta_hat.dtype
+        given = f"{state.theta_hat.shape} in {state.theta_hat.dtype}"
+        refuse(f"theta_hat must have the shape {shape} in {dtype}", given, "Keep the number of features and the dtype")
     if isinstance(old, Grouped) != isinstance(new, Grouped) and not (isinstance(old, Grouped) and rows_of(new) is None):
         refuse("memory must keep what the state knows", "fixed arms on one side", "Keep the memory, or give 'constant'")
     if isinstance(old, Grouped) and isinstance(new, Grouped) and not np.array_equal(old.features, new.features):
@@ -311,4 +311,4 @@ def whiten_more(whitened: Array, arm: Array) -> Array:
 def expected_arrays(state: GLMState) -> Expected:
     """Shapes and dtype that go with a state."""
     arms = state.history.features.shape[-2] if isinstance(state.history, Grouped) else None
-    return Expected(arms, state.theta_mle.shape[-1], state.theta_mle.dtype)
+    return Expected(arms, state.theta_hat.shape[-1], state.theta_hat.dtype)

@@ -31,7 +31,7 @@ class GLMSettings(TypedDict, total=False):
 
     family        "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
     ridge         λ of the fit, an N(0, I/λ) prior; 0 only in the Gaussian family      1.0
-    explore       forced rounds first: "basis", "first", "theory" or "none"            "basis"
+    warmup        forced rounds first: "basis", "first", "theory" or "none"            "basis"
     horizon       n, the number of rounds; only the theory's designs need it           None
     noise_std     σ of the rewards                                                     the family's
     min_slope     μ̇min in the theory's designs                                         max_slope, as in the paper
@@ -45,7 +45,7 @@ class GLMSettings(TypedDict, total=False):
     discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
     window        W: only the last W rewards count; give it or a discount              None, all count
     tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
-    features      d, the dimensions that the arms span, where that is fewer            the length of an arm
+    n_features    d, the dimensions that the arms span, where that is fewer            the length of an arm
 
     `glm.history` defines discount and window.  Both leave the ridge as it is: where nothing was seen lately, a policy
     falls back to the prior.  A window takes the place of `capacity` and `when_full`; with a discount and arms that
@@ -54,7 +54,7 @@ class GLMSettings(TypedDict, total=False):
 
     family: str | Family
     ridge: float
-    explore: str
+    warmup: str
     horizon: int | None
     noise_std: float | None
     min_slope: float | None
@@ -66,22 +66,22 @@ class GLMSettings(TypedDict, total=False):
     discount: float
     window: int | None
     tolerance: float | None
-    features: int | None
+    n_features: int | None
 
 
 Rule = Callable[
     [Learner, Array, GLMState, Array], tuple[Array, Array]
 ]  # (learner, key, state, arms) -> scores, converged
-Law = Callable[[Learner, GLMState, Array, Array], Array]  # (learner, state, arms, offered) -> P(arm)
+Law = Callable[[Learner, GLMState, Array, Array], Array]  # (learner, state, arms, mask) -> P(arm)
 
 
 @cache
 def program(rule: Rule, learner: Learner) -> Program:
     """`act` and `update` of the policy that maximizes the scores of a rule; one for all that differ in numbers only."""
 
-    def act(key: Array, state: GLMState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: GLMState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         scores, converged = rule(learner, key, state, arms)
-        arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
+        arm, forced = exploration.choose(state.exploration, scores, arms, t, mask)
         return Action(arm, scores, forced, converged)
 
     return compiled(
@@ -99,9 +99,9 @@ def probabilities(law: Law, learner: Learner) -> Callable[[GLMState, Array, Arra
     """P(arm) of a policy whose law has a formula: 1 for a forced arm, after the forced rounds the law's."""
 
     @jax.jit
-    def of_arms(state: GLMState, arms: Array, t: Array, offered: Array | None) -> Array:
-        everything = jnp.ones(arms.shape[0], bool) if offered is None else offered
-        forced_arm, forced = exploration.choose(state.exploration, jnp.zeros_like(arms[:, 0]), arms, t, offered)
+    def of_arms(state: GLMState, arms: Array, t: Array, mask: Array | None) -> Array:
+        everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
+        forced_arm, forced = exploration.choose(state.exploration, jnp.zeros_like(arms[:, 0]), arms, t, mask)
         certain = jnp.arange(arms.shape[0]) == forced_arm
         return jnp.where(forced, certain, law(learner, state, arms, everything))
 
@@ -115,7 +115,7 @@ class GLMModel:
     name: str  # of the policy, for the theory's constants
     family: str | Family = "bernoulli"
     ridge: float = 1.0
-    explore: str = "basis"
+    warmup: str = "basis"
     horizon: int | None = None
     noise_std: float | None = None
     min_slope: float | None = None
@@ -127,23 +127,23 @@ class GLMModel:
     discount: float = 1.0
     window: int | None = None
     tolerance: float | None = None
-    features: int | None = None
+    n_features: int | None = None
 
     def __post_init__(self) -> None:
         families.get(self.family)
         check_fit_settings(self.ridge, self.tolerance)
-        exploration.check_kind(self.explore)
-        if self.ridge == 0 and (self.glm is not families.gaussian or self.explore == "none"):
+        exploration.check_kind(self.warmup)
+        if self.ridge == 0 and (self.glm is not families.gaussian or self.warmup == "none"):
             raise InvalidArgument(
-                f"ridge=0 with family={self.glm.name!r} and explore={self.explore!r}: the estimate need not exist, "
+                f"ridge=0 with family={self.glm.name!r} and warmup={self.warmup!r}: the estimate need not exist, "
                 "and early in a run it does not; give ridge > 0 (1e-6 is as good as none)"
             )
         for name in ("noise_std", "min_slope", "max_slope"):
             if (value := getattr(self, name)) is not None:
                 check_positive(name, value)
         check_whole("capacity", self.capacity, 1)
-        if self.features is not None:
-            check_whole("features", self.features, 1)
+        if self.n_features is not None:
+            check_whole("n_features", self.n_features, 1)
         if self.memory not in MEMORIES:
             raise UnknownName("memory", self.memory, MEMORIES)
         if self.memory != "exact" and self.ridge == 0:
@@ -166,7 +166,7 @@ class GLMModel:
                 f"buffer={self.buffer} with memory={self.memory!r} and discount={self.discount}: a buffer belongs to "
                 "memory='constant' without a discount; leave it out"
             )
-        if self.explore == "theory":
+        if self.warmup == "theory":
             theory.required_eigenvalue(self.name, self.problem(1))  # complains now if the theory cannot say
 
     @property
@@ -189,12 +189,12 @@ class GLMModel:
         """What makes H⁻¹ the posterior's covariance: σ in the Gaussian family; the others have unit dispersion."""
         return self.informal if self.glm.name == "gaussian" else 1.0
 
-    def problem(self, features: int) -> theory.Problem:
+    def problem(self, n_features: int) -> theory.Problem:
         """The constants of the theory for that many features."""
         if self.horizon is None:
             raise InvalidArgument("the theory's design depends on the number of rounds: give horizon=n")
         return theory.problem(
-            features=self.features or features,
+            n_features=self.n_features or n_features,
             rounds=self.horizon,
             family=self.glm,
             noise_std=self.noise_std,
@@ -221,8 +221,8 @@ class GLMModel:
         size, dtype = size_and_dtype(arms, dtype)
         floor = self.ridge if whitens and self.forgets else None
         history = self.nothing(arms, size, dtype, GRAM_RIDGE if floor is None else floor)
-        eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.explore == "theory" else 0.0
-        plan = exploration.plan(self.explore, arms, eigenvalue, self.features, must_span=self.ridge == 0)
+        eigenvalue = theory.required_eigenvalue(self.name, self.problem(size)) if self.warmup == "theory" else 0.0
+        plan = exploration.plan(self.warmup, arms, eigenvalue, self.n_features, must_span=self.ridge == 0)
         ridge = jnp.asarray(self.ridge, dtype)
         # Without a ridge the first curvatures are singular: nothing to keep.
         kept, recent = None, None

@@ -31,7 +31,7 @@ def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settin
 
 def sampled_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:
     """x_iᵀθ̃."""
-    theta = sample(key, state.theta_mle, learner.inverse_root(state), state.strength)
+    theta = sample(key, state.theta_hat, learner.inverse_root(state), state.strength)
     return score(state, arms, theta), state.converged
 
 

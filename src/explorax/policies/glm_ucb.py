@@ -82,7 +82,7 @@ class OptimismOnTheMean:
         scores = learner.scores(state, arms)
         if self.radius is not None:
             assert not isinstance(state.history, Online)  # which is refused when the policy is built
-            scores = arms @ project(learner.family, state.history, state.theta_mle, self.radius)
+            scores = arms @ project(learner.family, state.history, state.theta_hat, self.radius)
         return learner.family.mean(scores) + rho * uncertainty(state, arms), state.converged
 
 

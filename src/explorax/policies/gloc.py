@@ -82,7 +82,7 @@ def gloc(
     max_norm: float = 1.0,
     noise_std: float | None = None,
     ridge: float = 1.0,
-    explore: str = "none",
+    warmup: str = "none",
     horizon: int | None = None,
     delta: float | None = None,
 ) -> Policy:
@@ -93,7 +93,7 @@ def gloc(
     noise_std = glm.noise_std if noise_std is None else noise_std
     if noise_std is None:
         raise InvalidArgument(f"{glm.name} rewards are not sub-Gaussian: if yours are bounded by B, give noise_std=B/2")
-    model = LinearModel(ridge=ridge, noise_std=noise_std, explore=explore, horizon=horizon, delta=delta)
+    model = LinearModel(ridge=ridge, noise_std=noise_std, warmup=warmup, horizon=horizon, delta=delta)
     slope = theory.min_slope_near(glm, 0.0, norm_bound * max_norm)
     if slope < FLATTEST:
         raise InvalidArgument(
@@ -106,7 +106,7 @@ def gloc(
         size, dtype = size_and_dtype(arms)
         zero, zeros = jnp.zeros((), dtype), jnp.zeros(size, dtype)
         root = jnp.eye(size, dtype=dtype) / jnp.sqrt(jnp.asarray(ridge, dtype))
-        plan = exploration.plan(model.explore, arms)
+        plan = exploration.plan(model.warmup, arms)
         settings = Numbers(*(jnp.asarray(number, dtype) for number in numbers))
         return GlocState(zeros, root, zeros, zero, zero, plan, settings)
 
@@ -122,11 +122,11 @@ def failure(horizon: int | None, delta: float | None) -> float:
 def program(family: Family) -> Program:
     """`act` and `update`; one for all numbers."""
 
-    def act(key: Array, state: GlocState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: GlocState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         center = state.root @ (state.cross @ state.root)
         norms = jnp.linalg.norm(arms @ state.root, axis=1)
         scores = arms @ center + state.numbers.scale * jnp.sqrt(radius_squared(state, center)) * norms
-        arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
+        arm, forced = exploration.choose(state.exploration, scores, arms, t, mask)
         return Action(arm, scores, forced, jnp.isfinite(jnp.sum(scores)))
 
     def update(state: GlocState, arm: Array, x: Array, reward: Array) -> GlocState:

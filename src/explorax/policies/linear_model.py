@@ -36,7 +36,7 @@ class LinearSettings(TypedDict, total=False):
 
     ridge        λ                                                                 1.0
     noise_std    σ of the rewards (R in the papers)                                1.0
-    explore      forced rounds first: "basis", "first" or "none"                   "none"
+    warmup       forced rounds first: "basis", "first" or "none"                   "none"
     horizon      n, the number of rounds; the theory's designs need it or delta    None
     delta        chance that the theory's confidence may fail                      1 / horizon
     discount     γ: with each reward every earlier one weighs γ times what it did  1, no discount
@@ -45,7 +45,7 @@ class LinearSettings(TypedDict, total=False):
 
     ridge: float
     noise_std: float
-    explore: str
+    warmup: str
     horizon: int | None
     delta: float | None
     discount: float
@@ -65,7 +65,7 @@ class LinearModel:
 
     ridge: float = 1.0
     noise_std: float = 1.0
-    explore: str = "none"
+    warmup: str = "none"
     horizon: int | None = None
     delta: float | None = None
     discount: float = 1.0
@@ -74,9 +74,9 @@ class LinearModel:
     def __post_init__(self) -> None:
         check_positive("ridge", self.ridge)
         check_positive("noise_std", self.noise_std)
-        exploration.check_kind(self.explore)
-        if self.explore == "theory":
-            raise InvalidArgument("explore='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
+        exploration.check_kind(self.warmup)
+        if self.warmup == "theory":
+            raise InvalidArgument("warmup='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
         if self.horizon is not None and not (is_number(self.horizon) and self.horizon >= 1):
             raise InvalidArgument(f"horizon={self.horizon!r} must be at least 1")
         if self.delta is not None and not (is_number(self.delta) and 0 < self.delta < 1):
@@ -100,7 +100,7 @@ class LinearModel:
     def init(self, arms: Array | int, key: Array) -> LinearState:
         """Nothing seen yet."""
         size, dtype = size_and_dtype(arms)
-        return LinearState(Moments.of(size, dtype, self.window), exploration.plan(self.explore, arms))
+        return LinearState(Moments.of(size, dtype, self.window), exploration.plan(self.warmup, arms))
 
     def regression(self, state: LinearState) -> tuple[Array, Factor]:
         """θ̂ and a factor of V."""
@@ -109,9 +109,9 @@ class LinearModel:
     def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
         """The policy that maximizes the scores of `act(key, state, arms, t)`."""
 
-        def full_act(key: Array, state: LinearState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+        def full_act(key: Array, state: LinearState, arms: Array, t: Array, mask: Array | None = None) -> Action:
             scores = act(key, state, arms, t)
-            arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
+            arm, forced = exploration.choose(state.exploration, scores, arms, t, mask)
             return Action(arm, scores, forced, jnp.asarray(True))
 
         def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:

@@ -84,12 +84,12 @@ def program(parts: Parts) -> Program:
     """`act` and `update`; one for all scales."""
     trainer, network = parts.trainer, parts.trainer.network
 
-    def act(key: Array, state: NeuralLinearState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: NeuralLinearState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         center, factor = ridge_regression(state.moments, parts.ridge)
         noise = jax.random.normal(key, center.shape, center.dtype)
         theta = center + state.scale * factor.decorrelate(noise)
         scores = represent(network, state.params, state.standard, arms) @ theta
-        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+        return Action(best(scores, mask), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def refreshed(stale: tuple[Params, Standard, Moments], trained: DeepState) -> tuple[Params, Standard, Moments]:
         """The latest representation, and the moments of all examples in it."""

@@ -78,13 +78,13 @@ def program(rule: Rule, trainer: Trainer) -> Program:
         """f(x) and g(x)."""
         return jax.value_and_grad(lambda params: trainer.network.apply(params, x[None])[0])(params)
 
-    def act(key: Array, state: NeuralWidthState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: NeuralWidthState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         values, gradients = jax.vmap(score_and_gradient, (None, 0))(state.network.params, arms)
         relative = jax.tree.map(
             lambda g, u: jnp.sum((g**2 / u).reshape(len(arms), -1), axis=1), gradients, state.precision
         )
         scores = rule(key, state, values, jnp.sqrt(sum(jax.tree.leaves(relative))))
-        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
+        return Action(best(scores, mask), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def update(state: NeuralWidthState, arm: Array, x: Array, reward: Array) -> NeuralWidthState:
         _, gradient = score_and_gradient(state.network.params, x)

@@ -20,7 +20,7 @@ of 4(1 + S)² less, with larger bonuses for arms that have been seen little.  (A
 has ours.)
 
 Rewards are kept exactly, and θ̂ is found to the tolerance (`glm.ball`).  The paper forces no exploration; here, as in
-the other GLM policies, the arms of a basis come first unless explore="none".
+the other GLM policies, the arms of a basis come first unless warmup="none".
 
 Reference: Lee, Yun & Jun, A Unified Confidence Sequence for Generalized Linear Models, with Applications to Bandits,
 NeurIPS 2024.
@@ -48,25 +48,25 @@ def ofuglb_e(
     norm_bound: float = 1.0,
     horizon: int | None = None,
     delta: float | None = None,
-    explore: str = "basis",
+    warmup: str = "basis",
     capacity: int = 10_000,
     when_full: Literal["error", "forget"] = "error",
     tolerance: float | None = None,
-    features: int | None = None,
+    n_features: int | None = None,
 ) -> Policy:
     """Build OFUGLB-e; `GLMSettings` explains the settings that are not in the module's docstring."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     check_positive("norm_bound", norm_bound)
-    LinearModel(explore=explore)  # which checks that it is not the theory's
+    LinearModel(warmup=warmup)  # which checks that it is not the theory's
     model = GLMModel(
         name="ofuglb_e",
         ridge=(1 + norm_bound) / (2 * norm_bound**2),  # λ of H; the estimate has none
         horizon=horizon,
-        explore=explore,
+        warmup=warmup,
         capacity=capacity,
         when_full=when_full,
         tolerance=tolerance,
-        features=features,
+        n_features=n_features,
     )
     numbers = scale, norm_bound, -math.log(failure(horizon, delta))
     learner = ConstrainedLearner(model.glm, tolerance, None)
@@ -89,9 +89,9 @@ class ConstrainedLearner(Learner):
         """The state with θ̂ fitted anew to its history."""
         assert not isinstance(state.history, Online)
         _, radius, _ = state.strength
-        last_step = self.last_step(state.theta_mle.dtype)
-        found = fit_on_ball(self.family, state.history, radius, state.theta_mle, last_step)
-        return state._replace(theta_mle=found.theta, converged=found.converged)
+        last_step = self.last_step(state.theta_hat.dtype)
+        found = fit_on_ball(self.family, state.history, radius, state.theta_hat, last_step)
+        return state._replace(theta_hat=found.theta, converged=found.converged)
 
 
 def optimistic_scores(learner: Learner, key: Array, state: GLMState, arms: Array) -> tuple[Array, Array]:

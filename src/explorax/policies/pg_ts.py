@@ -82,13 +82,13 @@ class Gibbs:
         counts, sums = state.history.counts, state.history.sums
         columns = state.history.features.T if state.warm is None else state.warm.columns
         first, *keys = jax.random.split(key, 1 + self.sweeps)
-        begin = sample(first, state.theta_mle, learner.inverse_root(state), 1.0)
+        begin = sample(first, state.theta_hat, learner.inverse_root(state), 1.0)
 
         def again(theta: Array, key: Array) -> tuple[Array, None]:
             return sweep(key, columns, counts, sums, state.ridge, theta), None
 
         end, _ = lax.scan(again, begin, jnp.stack(keys))
-        theta = state.theta_mle + state.strength * (end - state.theta_mle)
+        theta = state.theta_hat + state.strength * (end - state.theta_hat)
         return score(state, arms, theta), state.converged
 
 

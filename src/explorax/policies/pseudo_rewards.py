@@ -59,7 +59,7 @@ def perturbed_scores(learner: Learner, key: Array, state: GLMState, arms: Array)
     history = perturbed(key, state.history, *state.strength)
     ridge = (1 + state.strength[0]) * state.ridge
     # In a linear model this is where the estimate goes if all pseudo-rewards are 0; a score of 0 means a reward of ½.
-    start = state.theta_mle / (1 + state.strength[0])
+    start = state.theta_hat / (1 + state.strength[0])
     if state.warm is None:
         last_step = learner.last_step(start.dtype)
         found = newton(learner.family, history, ridge, None, start, last_step, MAX_STEPS)

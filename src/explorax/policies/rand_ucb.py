@@ -86,9 +86,9 @@ def draw(key: Array, chances: Array) -> Array:
     return jnp.where(last, len(chances) - 1, inverse)
 
 
-def chances(learner: Learner, state: GLMState, arms: Array, offered: Array) -> Array:
+def chances(learner: Learner, state: GLMState, arms: Array, mask: Array) -> Array:
     """The chances of the points at which an arm wins, added up."""
     widths, weights = state.strength
     scores = learner.scores(state, arms) + widths[:, None] * uncertainty(state, arms)
-    winners = jax.vmap(best, (0, None))(scores, offered)
+    winners = jax.vmap(best, (0, None))(scores, mask)
     return jnp.zeros_like(arms[:, 0]).at[winners].add(weights)

@@ -96,7 +96,7 @@ def rep_glm_fpl(
         name="glm_fpl",
         family=model.family,
         ridge=ridge,
-        explore="none",
+        warmup="none",
         memory=MEMORIES[head],
         capacity=max(capacity, kept),  # it has to hold what the network learned from
         when_full="forget",
@@ -122,16 +122,16 @@ def program(parts: Parts) -> Program:
     def is_ready(state: DeepState) -> Array:
         return state.history.seen >= parts.exploring
 
-    def act(key: Array, state: RepresentationState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: RepresentationState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         at_random, perturbation = jax.random.split(key)
         features = represent(network, state.network.params, state.standard, arms)
         perturbed, converged = perturbed_scores(learner, perturbation, state.head, features)
         scores = jnp.where(is_ready(state.network), perturbed, network.apply(state.network.params, arms))
         forced = t < parts.exploring
-        count = arms.shape[0] if offered is None else jnp.sum(offered)
+        count = arms.shape[0] if mask is None else jnp.sum(mask)
         any_arm = jax.random.randint(at_random, (), 0, count)
-        any_arm = any_arm if offered is None else counted(any_arm, offered)
-        arm = jnp.where(forced, any_arm, best(scores, offered))
+        any_arm = any_arm if mask is None else counted(any_arm, mask)
+        arm = jnp.where(forced, any_arm, best(scores, mask))
         return Action(arm, scores, forced, converged & jnp.isfinite(jnp.sum(scores)))
 
     def prepare(unready: tuple[Standard, GLMState], trained: DeepState) -> tuple[Standard, GLMState]:

@@ -17,7 +17,7 @@ In the paper's theorem η₀, g₁ and g₂ depend on unknown constants, and its
 them in each problem.  Our defaults are a point of a coarse grid that does well in logistic problems of 5 and 10
 features; elsewhere other values may do much better.
 
-The rule is that of the authors' code.  What is ours: the first τ decisions go round the arms of a basis (`explore`),
+The rule is that of the authors' code.  What is ours: the first τ decisions go round the arms of a basis (`warmup`),
 where the paper pulls at random.  Rewards are counted and not decisions, so late ones do no harm; before the first τ,
 decisions that are not forced are made with θ̄ = 0 and j = 1.  The paper draws θ' once for each batch, we for each
 decision, so that the state holds no noise.
@@ -51,7 +51,7 @@ BATCHES = 5  # τ over d
 class Path(NamedTuple):
     """Where the gradient steps have led."""
 
-    theta_mle: Array  # (d,) θ̂; 0 before there is one
+    theta_hat: Array  # (d,) θ̂; 0 before there is one
     theta: Array  # (d,) θ̃_j
     mean: Array  # (d,) θ̄_j
     converged: Array  # () bool: whether the fit of θ̂ did
@@ -82,7 +82,7 @@ def sgd_ts(
     g1: float = 0.2,
     g2: float = 0.2,
     ridge: float = 1.0,
-    explore: str = "basis",
+    warmup: str = "basis",
 ) -> Policy:
     """Build SGD-TS; the module's docstring says what the settings are."""
     glm = families.get(family)
@@ -91,14 +91,14 @@ def sgd_ts(
         check_positive(name, value)
     if batch is not None:
         check_whole("batch", batch, 1)
-    LinearModel(ridge=ridge, explore=explore)  # checks both
+    LinearModel(ridge=ridge, warmup=warmup)  # checks both
     spread = scale * (2 * g1**2 + 2 * g2**2) ** 0.5
 
     def init(arms: Array | int, key: Array) -> SgdState:
         size, dtype = size_and_dtype(arms)
         first = BATCHES * size if batch is None else batch
-        plan = exploration.plan(explore, arms)
-        if explore != "none":
+        plan = exploration.plan(warmup, arms)
+        if warmup != "none":
             plan = plan._replace(rounds=jnp.full_like(plan.rounds, first))
         zeros = jnp.zeros(size, dtype)
         numbers = (jnp.asarray(number, dtype) for number in (spread, learning_rate, ridge))
@@ -112,11 +112,11 @@ def sgd_ts(
 def program(family: Family) -> Program:
     """`act` and `update`; one for all numbers."""
 
-    def act(key: Array, state: SgdState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: SgdState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         center = state.path.mean
         deviation = state.spread / jnp.sqrt(jnp.maximum(state.batches, 1).astype(center.dtype))
         scores = arms @ (center + deviation * jax.random.normal(key, center.shape, center.dtype))
-        arm, forced = exploration.choose(state.exploration, scores, arms, t, offered)
+        arm, forced = exploration.choose(state.exploration, scores, arms, t, mask)
         return Action(arm, scores, forced, state.path.converged)
 
     def update(state: SgdState, arm: Array, x: Array, reward: Array) -> SgdState:
@@ -153,9 +153,9 @@ def begin(family: Family, history: Rows, ridge: Array) -> Path:
 def gradient_step(family: Family, path: Path, history: Rows, rate: Array) -> Array:
     """θ̃ after a step on the rewards kept, projected onto the ball around θ̂; one that overflows is not taken."""
     residuals = family.mean(history.features @ path.theta) - history.sums
-    offset = path.theta - rate * (residuals @ history.features) - path.theta_mle
+    offset = path.theta - rate * (residuals @ history.features) - path.theta_hat
     distance = jnp.linalg.norm(offset)
-    moved = path.theta_mle + offset * jnp.minimum(1, RADIUS / jnp.where(distance > 0, distance, 1))
+    moved = path.theta_hat + offset * jnp.minimum(1, RADIUS / jnp.where(distance > 0, distance, 1))
     return jnp.where(jnp.isfinite(jnp.sum(moved)), moved, path.theta)
 
 

@@ -26,9 +26,9 @@ def uniform() -> Policy:
     def init(arms: Array | int, key: Array) -> UniformState:
         return UniformState(jnp.zeros((), int))
 
-    def act(key: Array, state: UniformState, arms: Array, t: Array, offered: Array | None = None) -> Action:
+    def act(key: Array, state: UniformState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         scores = jax.random.uniform(key, arms.shape[:1], arms.dtype)
-        return Action(best(scores, offered), scores, jnp.asarray(False), jnp.asarray(True))
+        return Action(best(scores, mask), scores, jnp.asarray(False), jnp.asarray(True))
 
     def update(state: UniformState, arm: Array, x: Array, reward: Array) -> UniformState:
         return UniformState(state.rewards + 1)
@@ -42,7 +42,7 @@ def uniform() -> Policy:
     return policy._replace(probabilities=equal_chances)
 
 
-def equal_chances(state: UniformState, arms: Array, t: Array, offered: Array | None = None) -> Array:
+def equal_chances(state: UniformState, arms: Array, t: Array, mask: Array | None = None) -> Array:
     """1/K of each arm on offer."""
-    everything = jnp.ones_like(arms[:, 0]) if offered is None else offered.astype(arms.dtype)
+    everything = jnp.ones_like(arms[:, 0]) if mask is None else mask.astype(arms.dtype)
     return everything / jnp.sum(everything)

@@ -30,7 +30,7 @@ from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
-from explorax.simulate import BLOCK
+from explorax.simulation import BLOCK
 
 __all__ = ["Figure", "Outputs", "RunFailed", "kept", "play", "rebuild", "run"]
 
@@ -71,7 +71,7 @@ def play(
         check_whole("processes", processes, 1)
     together = on_accelerator()
     for panel in study.panels:
-        features = study.make_environment(panel).features  # complains now
+        features = study.make_environment(panel).n_features  # complains now
         if not together:
             check_memory(outputs.arms_of(study, panel), features)
     for module in ("pyarrow", "matplotlib"):

@@ -243,14 +243,14 @@ def bounds(study: Study, curves: Sequence[Series]) -> list["Bound"]:
         if "dim" in panel.tags:
             here = [curve for curve in curves if curve.panel == panel.label]
             features, arms = int(panel.tags["dim"]), arms_of(study, panel)
-            found += plot.bounds(here, features=features, arms=arms, family=family_of(study))
+            found += plot.bounds(here, n_features=features, n_arms=arms, family=family_of(study))
     return found
 
 
 def arms_of(study: Study, panel: Panel) -> int:
     """K, the number of arms on offer."""
     given = study.environment_arguments(panel)
-    return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("arms") or ARMS
+    return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("n_arms") or ARMS
 
 
 def family_of(study: Study) -> str:

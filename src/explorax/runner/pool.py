@@ -126,11 +126,11 @@ def labels(task: Task) -> tuple[str, ...]:
 
 def stacks(study: Study, task: Task) -> bool:
     """Whether tasks of panels with more or fewer features can join this one in a batch."""
-    if task.panel.environment_settings.keys() != {"features"} or task.panel.curve_settings:
+    if task.panel.environment_settings.keys() != {"n_features"} or task.panel.curve_settings:
         return False
     drawn = not {"fixed_arms", "theta", "arms_change", "padded_to"} & study.environment_settings.keys()
-    glm = all("features" in setting_names(entry_of(curve.policy).builder()) for curve in task.curves)
-    return drawn and glm and all("features" not in curve.settings for curve in task.curves)
+    glm = all("n_features" in setting_names(entry_of(curve.policy).builder()) for curve in task.curves)
+    return drawn and glm and all("n_features" not in curve.settings for curve in task.curves)
 
 
 def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Watcher) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from explorax.experiments.study import Curve, Panel, Study
 from explorax.record import settings_digest
-from explorax.simulate import BLOCK
+from explorax.simulation import BLOCK
 
 FEATURES = 10  # what a panel that does not say is taken to have, for its cost
 
@@ -37,7 +37,7 @@ class Task(NamedTuple):
     @property
     def cost(self) -> float:
         """Roughly how long it takes, in an arbitrary unit: a decision costs a fixed part and one that grows with d."""
-        features: int = self.panel.environment_settings.get("features", FEATURES)
+        features: int = self.panel.environment_settings.get("n_features", FEATURES)
         return self.plays * (10.0 + features)
 
     @property

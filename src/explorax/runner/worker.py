@@ -21,7 +21,7 @@ from explorax.experiments.study import CHECKPOINTS, Panel, Study
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
 from explorax.runner.tasks import Task
-from explorax.simulate import Job, check_schedule, share_program, simulate_together
+from explorax.simulation import Job, check_schedule, share_program, simulate_together
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # one of these is in what JAX raises then
 PAUSE = 0.2  # seconds between two messages about progress
@@ -146,12 +146,12 @@ class Player:
         """
         began = time.perf_counter()
         study = self.study
-        features: list[int] = [task.panel.environment_settings["features"] for task in tasks]
+        features: list[int] = [task.panel.environment_settings["n_features"] for task in tasks]
         schedule = check_schedule(study.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, progress)
         jobs = []
         for task, own in zip(tasks, features, strict=True):
             environment = study.make_environment(task.panel, padded_to=max(features))
-            jobs += [Job(study.make(curve, task.panel, features=own), environment) for curve in task.curves]
+            jobs += [Job(study.make(curve, task.panel, n_features=own), environment) for curve in task.curves]
         with compile_times() as spans:
             records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
         found = [[next(records) for _ in task.curves] for task in tasks]

@@ -211,7 +211,7 @@ def start(job: Job, world: Any, instances: range, seed: int) -> State:
     """The policy's state on each instance before the first round."""
     keys = instance_keys(seed, instances, INIT)
     if job.environment.arms_change:
-        return jax.vmap(lambda key: job.policy.init(job.environment.features, key))(keys)
+        return jax.vmap(lambda key: job.policy.init(job.environment.n_features, key))(keys)
     offer = jax.vmap(job.environment.offer, (None, job.environment.axes, None))(jax.random.key(0), world, 0)
     return jax.vmap(job.policy.init)(offer.arms, keys)
 
@@ -320,7 +320,7 @@ def simulate_plainly(
     world = environment.draw(instance_keys(seed, instances, DRAW)[0], instance)
     keys = Keys(*(instance_keys(seed, instances, use)[0] for use in (ARMS, REWARD, POLICY)))
     offer = environment.offer(keys.arms, world, 0)
-    start = environment.features if environment.arms_change else np.asarray(offer.arms)
+    start = environment.n_features if environment.arms_change else np.asarray(offer.arms)
     policy = make(start, np.random.default_rng([seed, instance]))
     tally, digest = Tally(1, schedule), FNV_OFFSET
     for t in range(schedule.rounds):
