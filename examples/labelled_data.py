@@ -12,7 +12,7 @@ import time
 
 import explorax
 from explorax import datasets, environments
-from explorax.environments.classification import optimum
+from explorax.environments.labelled import optimum
 
 POLICIES = ("deep_fpl", "deep_fl", "neural_linear", "lin_ts", "uniform")
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 import explorax
 from explorax import datasets, environments
-from explorax.environments.classification import classification, optimum
+from explorax.environments.labelled import classification, optimum
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.simulation import ARMS, instance_keys
 from tests.statistics import FALSE_ALARM
@@ -320,10 +320,10 @@ def test_tables_of_numbers_get_one_and_those_with_text_and_images_do_not(tmp_pat
     numbers, text = tmp_path / "numbers.csv", tmp_path / "text.csv"
     numbers.write_text("a,b,label\n1,2,x\n3,5,y\n4,4,x\n9,1,y\n")
     text.write_text("a,b,label\n1,u,x\n3,v,y\n4,u,x\n9,v,y\n")
-    assert [classification(data=path).features for path in (numbers, text)] == [3, 3]  # a, b, 1; a, b=u, b=v
-    assert classification(data=text, intercept=True).features == 4
+    assert [classification(data=path).n_features for path in (numbers, text)] == [3, 3]  # a, b, 1; a, b=u, b=v
+    assert classification(data=text, intercept=True).n_features == 4
     images = classification(data="digits", intercept=True)
-    assert (digits().features, images.features) == (64, 65)
+    assert (digits().n_features, images.n_features) == (64, 65)
     np.testing.assert_array_equal(images.offer(KEY, images.draw(KEY), 0).arms[:, -1], 1)
     with pytest.raises(InvalidArgument, match=r"intercept must be True, False or None, got 1\. Leave it out"):
         classification(data=text, intercept=1)

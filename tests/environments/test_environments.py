@@ -212,7 +212,7 @@ def test_fixed_arms_stay_and_changing_ones_change():
 def test_what_is_given_replaces_only_itself():
     drawn = small("logistic").draw(KEY)
     with_arms, with_theta = logistic(fixed_arms=ARMS), logistic(theta=THETA, n_arms=8)
-    assert with_arms.features == with_theta.features == 3
+    assert with_arms.n_features == with_theta.n_features == 3
     np.testing.assert_array_equal(with_arms.draw(KEY).arms, ARMS)
     np.testing.assert_array_equal(with_arms.draw(KEY).theta, drawn.theta)
     np.testing.assert_array_equal(with_theta.draw(KEY).theta, THETA)

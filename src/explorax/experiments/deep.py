@@ -16,12 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from explorax.builders import setting_names
 from explorax.datasets import as_path, known_name, load
-from explorax.environments.classification import optimum as best_reward
+from explorax.environments.labelled import optimum as best_reward
 from explorax.errors import ExploraxError
 from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once
 from explorax.record import Result
-from explorax.registry import entry_of, setting_names
+from explorax.registry import entry_of
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, in_every_panel, mean_and_stderr, measured
 
 POLICIES = ("deep_fpl", "deep_fl", "rep_glm_fpl")
