@@ -340,4 +340,9 @@ def test_the_command_line_is_light():
         print(hasattr(explorax, "nonsense"))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "simulate policies Agent explorax.agent.sets", "True True", "False"]
+    assert done.stdout.splitlines() == [
+        "[]",
+        "simulate explorax.policies Agent explorax.agent.sets",
+        "True True",
+        "False",
+    ]

@@ -124,8 +124,8 @@ def test_large_numbers_are_printed_short():
     ("call", "error", "words"),
     [
         (lambda: theory.problem(n_features=5, rounds=5), errors.TheoryNotApplicable, "more rounds than features"),
-        (lambda: theory.problem(n_features=0, rounds=5), errors.InvalidArgument, "features=0"),
-        (lambda: theory.problem(n_features=2.5, rounds=50), errors.InvalidArgument, "features=2.5"),
+        (lambda: theory.problem(n_features=0, rounds=5), errors.InvalidArgument, "n_features=0"),
+        (lambda: theory.problem(n_features=2.5, rounds=50), errors.InvalidArgument, "n_features=2.5"),
         (lambda: theory.problem(n_features=5, rounds=50, noise_std=0), errors.TheoryNotApplicable, "noise_std=0"),
         (lambda: theory.problem(n_features=5, rounds=50, min_slope=0.0), errors.TheoryNotApplicable, "min_slope=0.0"),
         (
@@ -154,7 +154,7 @@ def test_large_numbers_are_printed_short():
         (lambda: theory.width("glm_tsl", PAPER[5]), errors.UnknownName, "glm_tsl"),
         (lambda: theory.width("ucb_glm", PAPER[5], delta=2), errors.TheoryNotApplicable, "delta=2"),
         (lambda: theory.required_eigenvalue("greedy", PAPER[5]), errors.UnknownName, "greedy"),
-        (lambda: theory.describe(100, rounds=50), errors.InvalidArgument, "give features too"),
+        (lambda: theory.describe(100, rounds=50), errors.InvalidArgument, "give n_features too"),
         (
             lambda: theory.describe(9, n_features=5, rounds=50, min_slope=1e-300),
             errors.TheoryNotApplicable,

@@ -14,13 +14,14 @@ import pytest
 from scipy import stats
 
 import explorax
+from explorax.builders import setting_names
 from explorax.glm import families
 from explorax.glm.fit import fit, hessian, posed
 from explorax.glm.history import Grouped, Rows
 from explorax.policies._template import boltzmann
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_learner import GLMState
-from explorax.registry import plays, setting_names
+from explorax.registry import plays
 from tests.statistics import FALSE_ALARM
 
 ARMS, FEATURES, CAPACITY = 8, 3, 64

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
+from explorax.builders import setting_names
 from explorax.experiments.study import Curve, Study, curve, each_policy_once, for_features
 from explorax.record import Result
-from explorax.registry import entry_of, setting_names
+from explorax.registry import entry_of
 from explorax.summarize import Claim, Numbers, Question, beat, evaluate, growth
 
 POLICIES = ("glm_ucb", "ucb_glm", "glm_tsl", "glm_fpl")

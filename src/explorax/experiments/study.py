@@ -38,11 +38,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from explorax import environments
+from explorax.builders import setting_names
 from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments import Environment
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
-from explorax.registry import check_family, entry_of, list_policies, make, setting_names
+from explorax.registry import check_family, entry_of, list_policies, make
 from explorax.summarize import MEASURES, Summary
 
 SPACINGS = ("even", "log")

@@ -19,11 +19,12 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import GLMSettings
 
 
 def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build Boltzmann exploration; see `GLMSettings` for what all GLM policies take."""
+    """Build Boltzmann exploration."""
     model = GLMModel(name="boltzmann", **settings)
     check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
 

@@ -35,9 +35,10 @@ from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Rows
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer, expected_arrays
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer, expected_arrays
 from explorax.policies.exploration import best
 from explorax.policies.glm_ensemble import shares
+from explorax.policies.settings import DeepSettings
 
 # What each network has for itself (0): weights, optimizer, perturbed rewards, and what it draws mini-batches with.
 EACH = DeepState._make((0, 0, Rows._make((None, None, 0, None, None)), 0, None, None))
@@ -52,7 +53,7 @@ class DeepEnsembleState(NamedTuple):
 
 
 def deep_ensemble(*, members: int = 10, scale: float | None = None, **settings: Unpack[DeepSettings]) -> Policy:
-    """Build ensemble sampling with networks; see `DeepSettings` for what all deep policies take."""
+    """Build ensemble sampling with networks."""
     check_whole("members", members, 1)
     if scale is not None:
         check_positive("scale", scale)

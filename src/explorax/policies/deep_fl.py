@@ -9,9 +9,9 @@ from typing import Unpack
 
 from explorax.policies.base import Policy
 from explorax.policies.deep_fpl import deep_fpl
-from explorax.policies.deep_model import DeepSettings
+from explorax.policies.settings import DeepSettings
 
 
 def deep_fl(**settings: Unpack[DeepSettings]) -> Policy:
-    """Build DeepFL; see `DeepSettings` for what all deep policies take."""
+    """Build DeepFL."""
     return deep_fpl(scale=0.0, **settings)

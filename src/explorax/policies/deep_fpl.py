@@ -32,8 +32,9 @@ from jax import Array
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.policies.base import Action, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, RoundTrainer, Trainer, expected_arrays
+from explorax.policies.deep_model import DeepModel, DeepState, RoundTrainer, Trainer, expected_arrays
 from explorax.policies.exploration import best
+from explorax.policies.settings import DeepSettings
 
 TRAINERS = {"step": Trainer, "round": RoundTrainer}
 
@@ -45,7 +46,7 @@ def deep_fpl(
     redraws: bool = False,
     **settings: Unpack[DeepSettings],
 ) -> Policy:
-    """Build DeepFPL; see `DeepSettings` for what all deep policies take."""
+    """Build DeepFPL."""
     if not isinstance(redraws, bool):
         raise InvalidArgument(f"redraws={redraws!r} must be True or False")
     if not (is_number(scale) and scale >= 0):

@@ -12,10 +12,10 @@ The noise of training is drawn in `update`, which has no key: it comes from the 
 number of rewards so far.  Given its state, a decision is therefore not random.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,39 +31,9 @@ from explorax.glm.families import Family
 from explorax.glm.history import Rows
 from explorax.networks import Network, Params, check_network, mlp
 from explorax.policies.base import Expected, size_and_dtype
+from explorax.policies.settings import Loss
 
 REPLAYS = ("recent", "uniform")
-
-Loss = Callable[[Array, Array], Array]  # (scores, rewards) -> loss of each
-
-
-class DeepSettings(TypedDict, total=False):
-    """Settings that all deep policies take, with their defaults.
-
-    hidden          sizes of the hidden layers                                         (50,)
-    activation      of the hidden layers: "relu", "tanh", …                            "relu"
-    network         a `Network(init, apply)` in place of these two                     None
-    learning_rate   of Adam                                                            0.001
-    optimizer       any optax optimizer in place of Adam                               None
-    batch           examples in a mini-batch                                           32
-    steps           training steps for each reward                                     1
-    replay          mini-batches of the "recent" examples, or "uniform" over all kept  "recent"
-    capacity        examples kept for uniform replay; then the oldest are forgotten    10 000
-    family          "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"           "bernoulli"
-    loss            (scores, rewards) -> losses in place of the family's               None
-    """
-
-    hidden: Sequence[int]
-    activation: str
-    network: Network | None
-    learning_rate: float | None
-    optimizer: Any
-    batch: int
-    steps: int
-    replay: Literal["recent", "uniform"]
-    capacity: int
-    family: str | Family
-    loss: Loss | None
 
 
 class DeepState(NamedTuple):

@@ -18,12 +18,13 @@ from jax import Array
 
 from explorax.checks import check_positive
 from explorax.policies.base import Policy
-from explorax.policies.ecolog_ts import OnlineSettings, implicit, strength
+from explorax.policies.ecolog_ts import implicit, strength
 from explorax.policies.glm_learner import GLMState, Learner
+from explorax.policies.settings import OnlineSettings
 
 
 def ecolog_ofu(*, width: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
-    """Build ECOLog-OFU; see `OnlineSettings` for what else it takes."""
+    """Build ECOLog-OFU."""
     check_positive("width", width, "; a policy that does not explore is 'greedy'")
     return implicit("ecolog_ofu", optimistic_scores, width, radius, settings)
 

@@ -21,7 +21,7 @@ AISTATS 2022.
 """
 
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import jax.numpy as jnp
 from jax import Array
@@ -37,27 +37,11 @@ from explorax.policies.glm_learner import GLMState, Learner
 from explorax.policies.glm_model import GLMModel, Rule, program
 from explorax.policies.glm_tsl import sample
 from explorax.policies.linear_model import LinearModel
-
-
-class OnlineSettings(TypedDict, total=False):
-    """Settings that ECOLog-TS and ECOLog-OFU take, with their defaults; `GLMSettings` says more of them.
-
-    family     "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
-    ridge      λ                                                                    1.0
-    warmup     forced rounds first: "basis", "first" or "none"                      "basis"
-    discount   γ: with each reward every earlier one weighs γ times what it did     1, no discount
-    features   d, the dimensions that the arms span, where that is fewer            the length of an arm
-    """
-
-    family: str | Family
-    ridge: float
-    warmup: str
-    discount: float
-    n_features: int | None
+from explorax.policies.settings import OnlineSettings
 
 
 def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
-    """Build ECOLog-TS; see `OnlineSettings` for what else it takes."""
+    """Build ECOLog-TS."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     return implicit("ecolog_ts", sampled_scores, scale, radius, settings)
 

@@ -21,11 +21,12 @@ from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
 from explorax.policies.exploration import best
 from explorax.policies.glm_learner import GLMState, Learner
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import GLMSettings
 
 
 def epsilon_greedy(*, epsilon: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build ε-greedy; see `GLMSettings` for what all GLM policies take."""
+    """Build ε-greedy."""
     if not (is_number(epsilon) and 0 < epsilon <= 1):
         raise InvalidArgument(
             f"epsilon={epsilon!r} must be above 0 and at most 1; a policy that does not explore is 'greedy'"

@@ -34,12 +34,13 @@ from explorax.checks import check_positive
 from explorax.glm.online import Online
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner, score
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.glm_tsl import sampled_scores
+from explorax.policies.settings import GLMSettings
 
 
 def evill(*, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build EVILL; see `GLMSettings` for what all GLM policies take."""
+    """Build EVILL."""
     model = GLMModel(name="evill", **settings)
     scale = model.posterior_scale if scale is None else scale
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")

@@ -55,7 +55,8 @@ from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.exploration import best
 from explorax.policies.glm_learner import GLMState, Learner, expected_arrays
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import GLMSettings
 
 
 class EnsembleState(NamedTuple):
@@ -79,7 +80,7 @@ class EnsembleState(NamedTuple):
 
 
 def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build ensemble sampling; see `GLMSettings` for what all GLM policies take."""
+    """Build ensemble sampling."""
     model = GLMModel(name="glm_ensemble", **settings)
     check_whole("members", members, 1)
     if scale is not None:

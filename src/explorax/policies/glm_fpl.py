@@ -32,7 +32,8 @@ from explorax.glm.linalg import factorize
 from explorax.glm.online import Online, tilt_noise
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner, gram
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import Design, GLMSettings
 
 
 def glm_fpl(
@@ -42,7 +43,7 @@ def glm_fpl(
     prior_noise: bool = False,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build GLM-FPL; see `GLMSettings` for what all GLM policies take."""
+    """Build GLM-FPL."""
     model = GLMModel(name="glm_fpl", **settings)
     strength = model.designed(
         design, "scale", scale, model.informal, lambda d: theory.scale("glm_fpl", model.problem(d))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypedDict
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -20,53 +20,9 @@ from explorax.glm.online import GRAM_RIDGE, Online
 from explorax.policies import exploration
 from explorax.policies.base import Action, Policy, Program, check_design, checked_init, compiled, size_and_dtype
 from explorax.policies.glm_learner import GLMState, Learner, expected_arrays
+from explorax.policies.settings import Memory
 
-Design = Literal["informal", "theory"]
-Memory = Literal["exact", "constant", "refitted"]
 MEMORIES = ("exact", "constant", "refitted")
-
-
-class GLMSettings(TypedDict, total=False):
-    """Settings that all GLM policies take, with their defaults.
-
-    family        "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
-    ridge         λ of the fit, an N(0, I/λ) prior; 0 only in the Gaussian family      1.0
-    warmup        forced rounds first: "basis", "first", "theory" or "none"            "basis"
-    horizon       n, the number of rounds; only the theory's designs need it           None
-    noise_std     σ of the rewards                                                     the family's
-    min_slope     μ̇min in the theory's designs                                         max_slope, as in the paper
-    max_slope     μ̇max in the theory's designs                                         the family's
-    memory        "exact"; "constant": a summary, for arms that change (`glm.online`);
-                  "refitted": that, and now and then an exact fit to the rewards kept  "exact"
-    buffer        with memory="constant": how many of the last rewards are kept as they
-                  are, for an estimate nearer to the exact one (`glm.online`)          0
-    capacity      rewards kept when arms change                                        10 000
-    when_full     then raise an "error", or "forget" the oldest                        "error"
-    discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
-    window        W: only the last W rewards count; give it or a discount              None, all count
-    tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
-    n_features    d, the dimensions that the arms span, where that is fewer            the length of an arm
-
-    `glm.history` defines discount and window.  Both leave the ridge as it is: where nothing was seen lately, a policy
-    falls back to the prior.  A window takes the place of `capacity` and `when_full`; with a discount and arms that
-    change, when_full="forget" is right, since what is that old weighs nothing.  The theory's designs know of neither.
-    """
-
-    family: str | Family
-    ridge: float
-    warmup: str
-    horizon: int | None
-    noise_std: float | None
-    min_slope: float | None
-    max_slope: float | None
-    memory: Memory
-    buffer: int
-    capacity: int
-    when_full: Literal["error", "forget"]
-    discount: float
-    window: int | None
-    tolerance: float | None
-    n_features: int | None
 
 
 Rule = Callable[

@@ -17,11 +17,12 @@ from jax import Array
 from explorax import theory
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner, score
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import Design, GLMSettings
 
 
 def glm_tsl(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build GLM-TSL; see `GLMSettings` for what all GLM policies take."""
+    """Build GLM-TSL."""
     model = GLMModel(name="glm_tsl", **settings)
     strength = model.designed(
         design, "scale", scale, model.posterior_scale, lambda d: theory.scale("glm_tsl", model.problem(d))

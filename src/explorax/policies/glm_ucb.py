@@ -25,7 +25,8 @@ from explorax.glm.online import Online
 from explorax.glm.project import project
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner, uncertainty
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import Design, GLMSettings
 
 
 def glm_ucb(
@@ -37,7 +38,7 @@ def glm_ucb(
     max_reward: float = 1.0,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build GLM-UCB; see `GLMSettings` for what all GLM policies take."""
+    """Build GLM-UCB."""
     model = GLMModel(name="glm_ucb", **settings)
     # ρ without κ, which depends on the arms: L = 0 makes κ = √3.
     width_of = model.designed(

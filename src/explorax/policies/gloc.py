@@ -46,6 +46,7 @@ from explorax.glm.linalg import shrinkage
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
 from explorax.policies.linear_model import LinearModel
+from explorax.policies.settings import RewardFamily, Warmup
 
 FAILURE = 0.05  # δ, where neither it nor the horizon is given
 FLATTEST = 1e-8  # κ below which widths would be without meaning
@@ -77,16 +78,16 @@ class GlocState(NamedTuple):
 def gloc(
     *,
     scale: float = 1.0,
-    family: str | Family = "bernoulli",
+    family: RewardFamily = "bernoulli",
     norm_bound: float = 1.0,
     max_norm: float = 1.0,
     noise_std: float | None = None,
     ridge: float = 1.0,
-    warmup: str = "none",
+    warmup: Warmup = "none",
     horizon: int | None = None,
     delta: float | None = None,
 ) -> Policy:
-    """Build GLOC; the module's docstring says what the settings are."""
+    """Build GLOC."""
     glm = families.get(family)
     for name, value in (("scale", scale), ("norm_bound", norm_bound), ("max_norm", max_norm)):
         check_positive(name, value)

@@ -11,11 +11,12 @@ from jax import Array
 
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import GLMSettings
 
 
 def greedy(**settings: Unpack[GLMSettings]) -> Policy:
-    """Build the greedy policy; see `GLMSettings` for what all GLM policies take."""
+    """Build the greedy policy."""
     return GLMModel(name="greedy", **settings).policy(estimated_scores)
 
 

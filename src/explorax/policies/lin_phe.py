@@ -23,15 +23,16 @@ from typing import Unpack
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.linear_model import FAMILIES
 from explorax.policies.pseudo_rewards import perturbed_history
+from explorax.policies.settings import GLMSettings
 
 
 def lin_phe(
     *, scale: float = 0.5, reward_range: tuple[float, float] = (0.0, 1.0), **settings: Unpack[GLMSettings]
 ) -> Policy:
-    """Build LinPHE; see `GLMSettings` for what all GLM policies take.  Its family is the Gaussian one."""
+    """Build LinPHE.  Its family is the Gaussian one."""
     settings.setdefault("family", "gaussian")
     model = GLMModel(name="lin_phe", **settings)
     if model.glm.name != "gaussian":

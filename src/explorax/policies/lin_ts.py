@@ -14,12 +14,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design
-from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
+from explorax.policies.linear_model import LinearModel, LinearState
+from explorax.policies.settings import Design, LinearSettings
 
 
 def lin_ts(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[LinearSettings]) -> Policy:
-    """Build LinTS; see `LinearSettings` for what all linear policies take."""
+    """Build LinTS."""
     model = LinearModel(**settings)
     by_theory = model.is_theory(design, "scale", scale)
 

@@ -17,8 +17,8 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.glm.linalg import Factor
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design
-from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
+from explorax.policies.linear_model import LinearModel, LinearState
+from explorax.policies.settings import Design, LinearSettings
 
 
 def lin_ucb(
@@ -28,7 +28,7 @@ def lin_ucb(
     norm_bound: float = 1.0,
     **settings: Unpack[LinearSettings],
 ) -> Policy:
-    """Build LinUCB; see `LinearSettings` for what all linear policies take."""
+    """Build LinUCB."""
     model = LinearModel(**settings)
     by_theory = model.is_theory(design, "width", width)
     check_positive("norm_bound", norm_bound)

@@ -13,7 +13,7 @@ baselines (`FAMILIES`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
@@ -29,27 +29,6 @@ from explorax.policies.base import Action, Expected, Policy, check_design, check
 
 # What least squares models, and what it is played on as a misspecified baseline.
 FAMILIES = ("gaussian", "bernoulli")
-
-
-class LinearSettings(TypedDict, total=False):
-    """Settings that all linear policies take, with their defaults.
-
-    ridge        λ                                                                 1.0
-    noise_std    σ of the rewards (R in the papers)                                1.0
-    warmup       forced rounds first: "basis", "first" or "none"                   "none"
-    horizon      n, the number of rounds; the theory's designs need it or delta    None
-    delta        chance that the theory's confidence may fail                      1 / horizon
-    discount     γ: with each reward every earlier one weighs γ times what it did  1, no discount
-    window       W: only the last W rewards count; give it or a discount           None, all count
-    """
-
-    ridge: float
-    noise_std: float
-    warmup: str
-    horizon: int | None
-    delta: float | None
-    discount: float
-    window: int | None
 
 
 class LinearState(NamedTuple):

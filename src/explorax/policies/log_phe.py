@@ -22,12 +22,13 @@ from typing import Unpack
 
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.pseudo_rewards import perturbed_history
+from explorax.policies.settings import GLMSettings
 
 
 def log_phe(*, scale: float = 0.5, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build LogPHE; see `GLMSettings` for what all GLM policies take."""
+    """Build LogPHE."""
     model = GLMModel(name="log_phe", **settings)
     if model.glm.name != "bernoulli":
         raise InvalidArgument(

@@ -29,11 +29,12 @@ from explorax.glm.history import Moments, weighted_gram
 from explorax.networks import Params, check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best
 from explorax.policies.linear_model import ridge_regression
 from explorax.policies.representation import Standard, represent, standardize
+from explorax.policies.settings import DeepSettings
 
 
 class NeuralLinearState(NamedTuple):
@@ -58,7 +59,7 @@ class Parts:
 def neural_linear(
     *, scale: float | None = None, ridge: float = 1.0, refresh: int = 50, **settings: Unpack[DeepSettings]
 ) -> Policy:
-    """Build NeuralLinear; see `DeepSettings` for what all deep policies take."""
+    """Build NeuralLinear."""
     if scale is not None:
         check_positive("scale", scale)
     check_positive("ridge", ridge)

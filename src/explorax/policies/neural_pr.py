@@ -37,7 +37,8 @@ from explorax.errors import InvalidArgument
 from explorax.networks import Params
 from explorax.policies.base import Policy, checked_init
 from explorax.policies.deep_fpl import program
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, RoundTrainer
+from explorax.policies.deep_model import DeepModel, DeepState, RoundTrainer
+from explorax.policies.settings import DeepSettings
 
 
 class Tied(NamedTuple):
@@ -84,7 +85,7 @@ class TiedTrainer(RoundTrainer):
 def neural_pr(
     *, scale: float = 1.0, ridge: float = 1.0, redraws: bool = False, **settings: Unpack[DeepSettings]
 ) -> Policy:
-    """Build neural perturbed reward; see `DeepSettings` for what all deep policies take."""
+    """Build neural perturbed reward."""
     if not isinstance(redraws, bool):
         raise InvalidArgument(f"redraws={redraws!r} must be True or False")
     if not (is_number(scale) and scale >= 0):

@@ -16,12 +16,12 @@ from jax import Array
 
 from explorax.checks import check_positive
 from explorax.policies.base import Policy
-from explorax.policies.deep_model import DeepSettings
 from explorax.policies.neural_width import NeuralWidthState, neural_policy
+from explorax.policies.settings import DeepSettings
 
 
 def neural_ucb(*, width: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
-    """Build NeuralUCB; see `DeepSettings` for what all deep policies take."""
+    """Build NeuralUCB."""
     check_positive("width", width, "; a policy that does not explore is 'deep_fl'")
     return neural_policy(optimistic_scores, width, ridge, settings)
 

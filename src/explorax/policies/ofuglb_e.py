@@ -27,7 +27,6 @@ NeurIPS 2024.
 """
 
 import math
-from typing import Literal
 
 import jax.numpy as jnp
 from jax import Array
@@ -40,6 +39,7 @@ from explorax.policies.glm_learner import GLMState, Learner
 from explorax.policies.glm_model import GLMModel, program
 from explorax.policies.gloc import failure
 from explorax.policies.linear_model import LinearModel
+from explorax.policies.settings import Capacity, Full, NFeatures, Tolerance, Warmup
 
 
 def ofuglb_e(
@@ -48,13 +48,13 @@ def ofuglb_e(
     norm_bound: float = 1.0,
     horizon: int | None = None,
     delta: float | None = None,
-    warmup: str = "basis",
-    capacity: int = 10_000,
-    when_full: Literal["error", "forget"] = "error",
-    tolerance: float | None = None,
-    n_features: int | None = None,
+    warmup: Warmup = "basis",
+    capacity: Capacity = 10_000,
+    when_full: Full = "error",
+    tolerance: Tolerance = None,
+    n_features: NFeatures = None,
 ) -> Policy:
-    """Build OFUGLB-e; `GLMSettings` explains the settings that are not in the module's docstring."""
+    """Build OFUGLB-e."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
     check_positive("norm_bound", norm_bound)
     LinearModel(warmup=warmup)  # which checks that it is not the theory's

@@ -48,12 +48,13 @@ from explorax.glm.linalg import factorize
 from explorax.glm.online import Online
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner, score
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.glm_tsl import sample
+from explorax.policies.settings import GLMSettings
 
 
 def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build PG-TS; see `GLMSettings` for what all GLM policies take."""
+    """Build PG-TS."""
     model = GLMModel(name="pg_ts", **settings)
     check_whole("sweeps", sweeps, 1)
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")

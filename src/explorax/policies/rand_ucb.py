@@ -41,7 +41,8 @@ from explorax.checks import check_positive, check_whole
 from explorax.policies.base import Policy
 from explorax.policies.exploration import best
 from explorax.policies.glm_learner import GLMState, Learner, uncertainty
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import Design, GLMSettings
 
 LAST = 1e-8  # ε
 
@@ -54,7 +55,7 @@ def rand_ucb(
     spread: float = 0.125,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build RandUCB; see `GLMSettings` for what all GLM policies take."""
+    """Build RandUCB."""
     model = GLMModel(name="ucb_glm", **settings)  # whose theory it takes over
     check_whole("points", points, 2)
     check_positive("spread", spread)

@@ -35,13 +35,14 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.networks import check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best, counted
 from explorax.policies.glm_fpl import perturbed_scores
 from explorax.policies.glm_learner import GLMState, Learner
-from explorax.policies.glm_model import GLMModel, Memory
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.representation import Standard, represent, standardize
+from explorax.policies.settings import DeepSettings, Memory
 
 MEMORIES: dict[str, Memory] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
 
@@ -75,7 +76,7 @@ def rep_glm_fpl(
     reuse: bool = True,
     **settings: Unpack[DeepSettings],
 ) -> Policy:
-    """Build repGLM-FPL; see `DeepSettings` for what all deep policies take."""
+    """Build repGLM-FPL."""
     check_whole("horizon", horizon, 1)
     if not (is_number(percent) and 0 < percent < 100):
         raise InvalidArgument(f"percent={percent!r} must lie between 0 and 100: the share of rounds for exploring")

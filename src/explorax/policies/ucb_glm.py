@@ -15,11 +15,12 @@ from jax import Array
 from explorax import theory
 from explorax.policies.base import Policy
 from explorax.policies.glm_learner import GLMState, Learner, uncertainty
-from explorax.policies.glm_model import Design, GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.settings import Design, GLMSettings
 
 
 def ucb_glm(*, design: Design = "informal", width: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build UCB-GLM; see `GLMSettings` for what all GLM policies take."""
+    """Build UCB-GLM."""
     model = GLMModel(name="ucb_glm", **settings)
     strength = model.designed(
         design, "width", width, model.informal, lambda d: theory.width("ucb_glm", model.problem(d))
