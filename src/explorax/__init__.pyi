@@ -17,9 +17,8 @@ from explorax.environments.base import Offer as Offer
 from explorax.glm import families as families
 from explorax.glm.families import Family as Family
 from explorax.glm.fit import Fit as Fit
+from explorax.glm.fit import WeightedRows as WeightedRows
 from explorax.glm.fit import fit as fit
-from explorax.glm.history import Grouped as Grouped
-from explorax.glm.history import Rows as Rows
 from explorax.networks import Network as Network
 from explorax.policies.base import ActFn as ActFn
 from explorax.policies.base import Action as Action
@@ -57,6 +56,10 @@ from explorax.policies.ofuglb_e import ofuglb_e as ofuglb_e
 from explorax.policies.pg_ts import pg_ts as pg_ts
 from explorax.policies.rand_ucb import rand_ucb as rand_ucb
 from explorax.policies.rep_glm_fpl import rep_glm_fpl as rep_glm_fpl
+from explorax.policies.settings import DeepSettings as DeepSettings
+from explorax.policies.settings import GLMSettings as GLMSettings
+from explorax.policies.settings import LinearSettings as LinearSettings
+from explorax.policies.settings import OnlineSettings as OnlineSettings
 from explorax.policies.sgd_ts import sgd_ts as sgd_ts
 from explorax.policies.ucb_glm import ucb_glm as ucb_glm
 from explorax.policies.uniform import uniform as uniform

@@ -11,12 +11,23 @@ from typing import Any
 
 from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
-from explorax.environments.glm import gaussian, logistic, poisson
+from explorax.environments.glm import Settings, gaussian, logistic, poisson
 from explorax.environments.labelled import classification
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.glm import families
 
-__all__ = ["BUILDERS", "Environment", "Offer", "classification", "family_of", "gaussian", "logistic", "make", "poisson"]
+__all__ = [
+    "BUILDERS",
+    "Environment",
+    "Offer",
+    "Settings",
+    "classification",
+    "family_of",
+    "gaussian",
+    "logistic",
+    "make",
+    "poisson",
+]
 
 ENDING = """Returns:
     The environment.
