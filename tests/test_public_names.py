@@ -149,7 +149,7 @@ def test_the_defaults_that_help_shows_are_those_that_are_used(name):
 
 
 def test_former_names_of_settings_are_understood():
-    settings = {"explore": "none", "features": 3, "scale": 2.0}
+    settings = {"explore": "none", "features": 3, "scale": 2.0}  # former names
     assert former_settings(settings) == {"warmup": "none", "n_features": 3, "scale": 2.0}
     now = {"warmup": "first", "n_features": 2}
     assert former_settings(now) == now
