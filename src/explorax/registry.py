@@ -1,8 +1,8 @@
 """Every policy by name: what it is, and the module that builds it, imported when first asked for.
 
-A new algorithm is one file in `policies/` and one line here.  The module has a function of its own name that builds the
-policy from keyword settings.  The package's builders (`explorax.glm_tsl`), the command line, the contract tests and the
-tables in the docs read this list.
+A new algorithm is one file in `policies/`, one line here, and one in `__init__.pyi` for editors and type checkers.  The
+module has a function of its own name that builds the policy from keyword settings.  The package's builders
+(`explorax.glm_tsl`), the command line, the contract tests and the tables in the docs read this list.
 """
 
 import importlib
@@ -17,8 +17,7 @@ from explorax.errors import InvalidArgument, UnknownName, check_names
 if TYPE_CHECKING:  # JAX is imported when a policy is
     from explorax.policies.base import Policy
 
-# Settings under their former names, as snapshots have them: former -> now
-FORMER = {"explore": "warmup", "features": "n_features"}  # former
+FORMER = {"explore": "warmup", "features": "n_features"}  # names of settings, former -> now, for snapshots
 ENDING = """Returns:
     The policy.
 
@@ -171,7 +170,7 @@ def make(name: str, **settings: object) -> "Policy":
 
 def former_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a policy under the names that they have now, given those of any earlier version."""
-    return {FORMER.get(name, name): value for name, value in settings.items()}  # former
+    return {FORMER.get(name, name): value for name, value in settings.items()}
 
 
 def plays(policy: "Policy", family: str | None) -> bool:

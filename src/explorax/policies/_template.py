@@ -5,7 +5,8 @@
     T   `temperature`
 
 To add a policy: copy this file to `policies/<name>.py`, name the function like the file, write the rule and its
-reference here, and add one line to `registry.py`.  The contract tests and the docs table then know it.
+reference here, and add one line to `registry.py` and one to `__init__.pyi`.  The contract tests and the docs table then
+know it.
 
 Reference: Sutton, Integrated Architectures for Learning, Planning, and Reacting, ICML 1990 (softmax action choice).
 """
