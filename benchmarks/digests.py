@@ -73,7 +73,7 @@ def digests(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 def settings_of(entry: Any, family: str, variant: str, rounds: int) -> dict[str, Any] | None:
     """Return the settings of a policy, or None where it does not take the variant."""
-    from explorax.registry import setting_names
+    from explorax.builders import setting_names
 
     taken = setting_names(entry.builder())
     wanted = VARIANTS[variant]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax import Agent, Encoder, make
+from explorax import Agent, Encoder, glm_tsl
 
 ARTICLES: dict[str, dict[str, str | float]] = {
     "election night": {"topic": "politics", "hours": 2.0},
@@ -63,7 +63,7 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     sample = [{**article, **reader} for article in ARTICLES.values() for reader in READERS]
     encoder = Encoder.fit(sample, interactions=[("topic", "group"), ("topic", "device")])
-    policy = make("glm_tsl", memory="constant", warmup="none")
+    policy = glm_tsl(memory="constant", warmup="none")
     agent = Agent(policy, arms=ARTICLES, encoder=encoder, seed=options.seed)
     log: list[Any] = []  # (reader, unread articles, the one shown, its propensity) of each decision
     rewards = np.zeros(options.rounds)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from explorax import Agent, make
+from explorax import Agent, glm_tsl
 
 ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.0, 0.4, 1.0], "d": [0.5, 0.5, 0.5]}
 SNAPSHOT, LATEST = 50, 20  # decisions from one snapshot to the next; and decisions that a reward may take
@@ -33,7 +33,7 @@ def success_rate(arm: str) -> float:
 def serve(place: Path, rounds: int, seed: int, killed_at: int = -1) -> list[str]:
     """Decide and learn for so many rounds, from wherever an earlier service left off; returns the log."""
     snapshot, log = place.with_suffix(".npz"), place.with_suffix(".jsonl")
-    agent = Agent.load(snapshot, same_ids=True) if snapshot.exists() else Agent(make("glm_tsl"), arms=ARMS, seed=seed)
+    agent = Agent.load(snapshot, same_ids=True) if snapshot.exists() else Agent(glm_tsl(), arms=ARMS, seed=seed)
     shown = repeat(agent, log)
     world = np.random.default_rng(seed)  # does not stop: luck, and how many decisions each reward takes
     luck, delays = world.random(rounds), world.integers(1, LATEST, rounds)

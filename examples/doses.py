@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from explorax import Agent, make
+from explorax import Agent, glm_fpl
 
 DOSES = [10, 20, 30, 40, 50, 60, 70, 80]  # mg
 PRECISION = 4.0  # of grades, which are beta distributed
@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     weights = rng.uniform(45, 105, options.rounds)  # kg, of one patient after the other
-    agent = Agent(make("glm_fpl", memory="constant"), n_features=6, seed=options.seed, draws=0)
+    agent = Agent(glm_fpl(memory="constant"), n_features=6, seed=options.seed, draws=0)
     given = np.zeros(options.rounds)
     for t, weight in enumerate(weights):
         decision = agent.choose({dose: features(dose, weight) for dose in DOSES})

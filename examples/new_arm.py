@@ -13,7 +13,7 @@ from collections import Counter
 
 import numpy as np
 
-from explorax import Agent, make
+from explorax import Agent, glm_tsl
 
 BANNERS = {  # a constant, picture, discount, long text
     "plain": [1.0, 0.0, 0.0, 0.0],
@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     rates = {name: click_rate(row) for name, row in {**BANNERS, "both": BOTH}.items()}
-    agent = Agent(make("glm_tsl"), arms=BANNERS, seed=options.seed)
+    agent = Agent(glm_tsl(), arms=BANNERS, seed=options.seed)
     changes = {
         "at first": lambda: None,
         "added": lambda: agent.add_arm("both", BOTH),

@@ -20,7 +20,7 @@ from collections import Counter
 
 import numpy as np
 
-from explorax import Agent, families, make
+from explorax import Agent, families, glm_tsl
 
 COST = 2.00
 PRICES = [2.50, 3.00, 3.50, 4.00, 4.50, 5.00, 5.50, 6.00, 6.50, 7.00, 7.50, 8.00]
@@ -45,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     arms = np.array([features(price) for price in PRICES])  # without names: an arm is the number of its row
-    agent = Agent(make("glm_tsl", family=PROFITS), arms=arms, seed=options.seed)
+    agent = Agent(glm_tsl(family=PROFITS), arms=arms, seed=options.seed)
     hours: Counter[int] = Counter()
     for _ in range(options.rounds):
         decision = agent.choose()

@@ -15,9 +15,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import explorax
-from explorax.policies.deep_model import DeepSettings
-from explorax.policies.glm_model import GLMSettings
-from explorax.policies.linear_model import LinearSettings
+from explorax.builders import settings_in
+from explorax.policies.settings import DeepSettings, GLMSettings, LinearSettings
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.xdist_group("site")  # one build serves all
@@ -113,7 +112,7 @@ def test_every_policy_is_explained(site):
     for entry in explorax.list_policies().values():
         assert entry.name in algorithms.anchors
         assert entry.title in algorithms.headings
-        for fact in (entry.reference, entry.cost, f'make("{entry.name}") takes'):
+        for fact in (entry.reference, entry.cost, f"explorax.{entry.name} takes"):
             assert fact in algorithms.text
         summary, *lines = inspect.getdoc(sys.modules[entry.builder().__module__]).splitlines()
         assert summary.removeprefix(f"{entry.title}: ").replace("`", "")[1:] in algorithms.text
@@ -125,11 +124,13 @@ def test_rules_and_settings_are_those_of_the_code(site):
     page = site.pages["algorithms.html"]
     assert "θ̃ ~ N(θ̄, a² H⁻¹),    pull argmax_i x_iᵀθ̃\n" in page.preformatted
     assert "takes scale=None, ridge=1.0, refresh=50 and the settings that all deep policies take." in page.text
-    assert 'make("uniform") takes no settings.' in page.text
-    for settings in (GLMSettings, LinearSettings, DeepSettings):
-        columns = inspect.getdoc(settings).split("\n\n")[1]
-        assert columns in page.preformatted
-        assert settings.__name__ in page.anchors
+    assert "explorax.uniform takes no settings." in page.text
+    for kind in (GLMSettings, LinearSettings, DeepSettings):
+        assert kind.__name__ in page.anchors
+        for name, setting in settings_in(kind).items():
+            default = repr(setting.default) if setting.shown is None else setting.shown
+            shown = f"{name} {setting.meaning} {default}".replace("`", "")
+            assert " ".join(shown.split()) in page.text
 
 
 def test_source_that_pages_link_to_is_in_the_site(site):

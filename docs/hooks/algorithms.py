@@ -3,19 +3,18 @@
 import inspect
 import re
 import sys
-import textwrap
-from collections.abc import Iterator
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import explorax
+from explorax.builders import settings_in, shared_settings
 from explorax.registry import Entry
 
 INTRODUCTION = """# Algorithms
 
-Every policy that `explorax.make` knows, each in a short file of its own. This page is made from the registry and the
-docstrings of the code.
+Every policy, each in a short file of its own: `explorax.glm_tsl(…)` builds it, and so does
+`explorax.make("glm_tsl", …)`. This page is made from the registry and the docstrings of the code.
 
 | policy | name | randomized | reference { .wide } |
 |---|---|---|---|
@@ -39,7 +38,8 @@ def page() -> str:
     """A table of all policies, a section for each, and one for each kind of settings that policies share."""
     entries = explorax.list_policies().values()
     rows = [row(f"[{e.title}](#{e.name})", f"`{e.name}`", e.randomized, e.reference) for e in entries]
-    shared = dict.fromkeys(kind for entry in entries for kind in shared_settings(entry))
+    kinds = (shared_settings(entry.builder()) for entry in entries)
+    shared = dict.fromkeys(kind for kind in kinds if kind is not None)
     sections = [*map(policy_section, entries), *map(settings_section, shared)]
     return INTRODUCTION + "\n".join(rows) + "\n" + LEGEND + "".join(sections)
 
@@ -61,34 +61,32 @@ def policy_section(entry: Entry) -> str:
 {row(*("---" for _ in FACTS))}
 {row(entry.randomized, families, designs, knob, linear, entry.cost)}
 
-`make("{entry.name}")` takes {settings(entry)}.
+`explorax.{entry.name}` takes {settings(entry)}.
 Source: [{entry.name}.py](../src/explorax/policies/{entry.name}.py).
 """
 
 
 def settings_section(kind: type) -> str:
-    """The settings that policies share, in the words of their docstring: columns, and what is to be said of them."""
-    columns, _, remarks = str(inspect.getdoc(kind)).partition("\n\n")[2].partition("\n\n")
-    table = textwrap.indent(columns, "    ")
+    """The settings that policies share as a table, and what the docstring says of them."""
+    remarks = str(inspect.getdoc(kind)).partition("\n\n")[2]
+    rows = [
+        row(f"`{name}`", escaped(one.meaning), escaped(one.shown) if one.shown else f"`{one.default!r}`")
+        for name, one in settings_in(kind).items()
+    ]
+    table = "\n".join([row("setting", "meaning", "default"), row("---", "---", "---"), *rows])
     return f"\n## {capitalized(name_of(kind))} {{ #{kind.__name__} }}\n\n{table}\n\n{markdown(remarks)}\n"
 
 
 def settings(entry: Entry) -> str:
     """The settings of a policy: its own with their defaults, and links to those it shares."""
     own = []
-    for parameter in inspect.signature(entry.builder()).parameters.values():
+    for parameter in inspect.signature(inspect.unwrap(entry.builder())).parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             default = "" if parameter.default is inspect.Parameter.empty else f"={parameter.default!r}"
             own.append(f"`{parameter.name}{default}`")
-    shared = [f"the [{name_of(kind)}](#{kind.__name__})" for kind in shared_settings(entry)]
+    kind = shared_settings(entry.builder())
+    shared = [] if kind is None else [f"the [{name_of(kind)}](#{kind.__name__})"]
     return " and ".join(filter(None, (", ".join(own), *shared))) or "no settings"
-
-
-def shared_settings(entry: Entry) -> Iterator[type]:
-    """The class, if any, that annotates the `**settings` of a policy's builder."""
-    for parameter in inspect.signature(entry.builder()).parameters.values():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            yield from parameter.annotation.__args__
 
 
 def name_of(kind: type) -> str:

@@ -1,8 +1,8 @@
 """Networks for the deep policies: a network is two pure functions, three where its last layer serves as features.
 
-    init(key, features)  -> params       any pytree of arrays
-    apply(params, rows)  -> (n,)         a score η for each of n rows of features; the reward's mean is μ(η)
-    embed(params, rows)  -> (n, h)       the last hidden layer, of which η is a linear function
+    init(key, n_features)  -> params       any pytree of arrays
+    apply(params, rows)    -> (n,)         a score η for each of n rows of features; the reward's mean is μ(η)
+    embed(params, rows)    -> (n, h)       the last hidden layer, of which η is a linear function
 
 Networks of other libraries fit in.  With Flax, for example,
 
@@ -61,8 +61,8 @@ def mlp(hidden: Sequence[int] = (50,), activation: str = "relu") -> Network:
 def _mlp(hidden: tuple[int, ...], activation: str) -> Network:
     bend = ACTIVATIONS[activation]
 
-    def init(key: Array, features: int) -> list[Layer]:
-        sizes = (features, *hidden, 1)
+    def init(key: Array, n_features: int) -> list[Layer]:
+        sizes = (n_features, *hidden, 1)
         keys = jax.random.split(key, len(sizes) - 1)
         return [glorot(*each) for each in zip(keys, sizes[:-1], sizes[1:], strict=True)]
 

@@ -1,18 +1,29 @@
 """Every policy by name: what it is, and the module that builds it, imported when first asked for.
 
-A new algorithm is one file in `policies/` and one line here.  The module has a function of its own name that builds the
-policy from keyword settings.  The command line, the contract tests and the tables in the docs read this list.
+A new algorithm is one file in `policies/`, one line here, and one in `__init__.pyi` for editors and type checkers.  The
+module has a function of its own name that builds the policy from keyword settings.  The package's builders
+(`explorax.glm_tsl`), the command line, the contract tests and the tables in the docs read this list.
 """
 
 import importlib
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import get_type_hints
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any
 
+from explorax.builders import documented, setting_names
 from explorax.errors import InvalidArgument, UnknownName, check_names
-from explorax.policies.base import Policy, Recipe
 
+if TYPE_CHECKING:  # JAX is imported when a policy is
+    from explorax.policies.base import Policy
+
+FORMER = {"explore": "warmup", "features": "n_features"}  # names of settings, former -> now, for snapshots
+ENDING = """Returns:
+    The policy.
+
+Raises:
+    InvalidArgument: If a setting is not in its range, or contradicts another.
+    UnknownName: If there is no setting, family or option of that name; the error suggests the nearest."""
 GLM_FAMILIES = ("bernoulli", "gaussian", "poisson")
 KVETON = "Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020"
 
@@ -32,21 +43,29 @@ class Entry:
     knob: str = ""  # the setting that says how much it explores, where there is one
     grid: tuple[float, ...] = ()  # values of it to try beside the default
 
-    def build(self, **settings: object) -> Policy:
-        """The policy with these settings."""
-        builder = self.builder()
-        check_names(f"setting of {self.name}", settings, setting_names(builder))
-        return builder(**settings)._replace(recipe=Recipe(self.name, settings))
-
     def for_family(self, family: str) -> dict[str, str]:
         """The setting that makes it model rewards of this family; empty where it has none, or cannot."""
         return {"family": family} if family in self.families and "family" in setting_names(self.builder()) else {}
 
-    def builder(self) -> Callable[..., Policy]:
-        """The function that builds the policy; imports its module."""
-        module = importlib.import_module(f"explorax.policies.{self.name}")
-        builder: Callable[..., Policy] = getattr(module, self.name)
-        return builder
+    def builder(self) -> Callable[..., "Policy"]:
+        """Import the module of the policy, and return the function that builds it."""
+        return builder_of(self.name)
+
+
+@cache
+def builder_of(name: str) -> Callable[..., "Policy"]:
+    """Return the builder of a policy: that of its module, but the policy then knows how it was made."""
+    bare: Callable[..., Policy] = getattr(importlib.import_module(f"explorax.policies.{name}"), name)
+    known = setting_names(bare)
+
+    @wraps(bare)
+    def build(**settings: Any) -> "Policy":
+        from explorax.policies.base import Recipe
+
+        check_names(f"setting of {name}", settings, known)
+        return bare(**settings)._replace(recipe=Recipe(name, settings))
+
+    return documented(build, ENDING)
 
 
 BOTH = ("informal", "theory")
@@ -108,12 +127,20 @@ ENTRIES = (
 
 
 def list_policies() -> dict[str, Entry]:
-    """All policies by name, as data."""
+    """Return what is known of every policy, by name.
+
+    Returns:
+        An `Entry` for each: its title, reference, reward families, designs, cost, and the setting by which it explores.
+    """
     return {entry.name: entry for entry in ENTRIES}
 
 
 def entry_of(name: str) -> Entry:
-    """The entry of a policy, by its name or as its paper spells it: "glm_tsl" or "GLM-TSL"."""
+    """Return the entry of a policy, by its name or as its paper spells it: "glm_tsl" or "GLM-TSL".
+
+    Raises:
+        UnknownName: If there is no such policy.
+    """
     if not isinstance(name, str):
         raise InvalidArgument(f"name={name!r} must be the name of a policy, for example 'glm_tsl'")
     for entry in ENTRIES:
@@ -122,17 +149,36 @@ def entry_of(name: str) -> Entry:
     raise UnknownName("policy", name, list_policies())
 
 
-def make(name: str, **settings: object) -> Policy:
-    """Build a policy by name, `make("glm_tsl", scale=1.0)`; the paper's spelling, "GLM-TSL", is understood too."""
-    return entry_of(name).build(**settings)
+def make(name: str, **settings: object) -> "Policy":
+    """Build a policy by name, as `make("glm_tsl", scale=1.0)`.
+
+    It is what `explorax.glm_tsl(scale=1.0)` builds, for names and settings that come from a file or a command line.
+
+    Args:
+        name: A name of `explorax.list_policies()`; the paper's spelling, "GLM-TSL", is understood too.
+        **settings: What the builder of that name takes: `help(explorax.glm_tsl)` explains them.
+
+    Returns:
+        The policy.
+
+    Raises:
+        UnknownName: If there is no policy or setting of that name; the error suggests the nearest.
+        InvalidArgument: If a setting is not in its range, or contradicts another.
+    """
+    return entry_of(name).builder()(**settings)
 
 
-def plays(policy: Policy, family: str | None) -> bool:
+def former_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a policy under the names that they have now, given those of any earlier version."""
+    return {FORMER.get(name, name): value for name, value in settings.items()}
+
+
+def plays(policy: "Policy", family: str | None) -> bool:
     """Whether a policy may be played on rewards of this family; None, of either, is for all."""
     return family is None or policy.families is None or family in policy.families
 
 
-def check_family(policy: Policy, family: str | None, name: str = "policy") -> None:
+def check_family(policy: "Policy", family: str | None, name: str = "policy") -> None:
     """Raise unless a policy may be played on rewards of this family; `name` is what the message calls it.
 
     Raises:
@@ -153,15 +199,3 @@ def check_family(policy: Policy, family: str | None, name: str = "policy") -> No
         f"{name} must model {family} rewards, which the environment pays, got "
         f"{'one' if entry is None else entry.name} for {policy.families[0]} rewards. {remedy}."
     )
-
-
-def setting_names(builder: Callable[..., Policy]) -> list[str]:
-    """The keyword settings a builder takes, those of its shared settings included."""
-    names: list[str] = []
-    for parameter in inspect.signature(builder).parameters.values():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            (shared,) = parameter.annotation.__args__
-            names += get_type_hints(shared)
-        else:
-            names.append(parameter.name)
-    return names

@@ -1,6 +1,6 @@
 """Play policies against environments: environment → act → reward → update, compiled, for many instances in lockstep.
 
-    records = simulate(make("glm_tsl"), environments.logistic(features=5), rounds=10_000, instances=100, seed=0)
+    records = simulate(explorax.glm_tsl(), environments.logistic(features=5), rounds=10_000, instances=100, seed=0)
     records.regret                                       # (instances, checkpoints)
 
 **Speed.**  One `lax.scan` over rounds, `vmap` over instances.  A program is compiled once for each kind of policy and
@@ -51,10 +51,10 @@ class PlainPolicy(Protocol):
     """A policy in plain Python, for one instance."""
 
     def act(self, arms: np.ndarray, t: int) -> int:
-        """The arm to pull in round t, counted from 0."""
+        """Return the arm to pull, a row of `arms`, in round `t`, counted from 0."""
 
     def update(self, arm: int, x: np.ndarray, reward: float) -> None:
-        """Learn from a reward."""
+        """Learn from the `reward` of an `arm` whose features are `x`."""
 
 
 class Job(NamedTuple):
@@ -96,13 +96,27 @@ def simulate(
 ) -> Records:
     """Play a policy on random instances of an environment and record its regret.
 
-    rounds        n, played on each instance
-    instances     how many, from number `first` on; instance i of a seed is the same in every call
-    checkpoints   how many rounds to record regret at, spaced "even" or "log"; or the rounds themselves
-    chunk         rounds between two calls of `progress(rounds_played)`; changes nothing else
+    Args:
+        policy: A `Policy`; or a callable `make(arms, rng)` that returns a policy in plain Python for one instance
+            (`PlainPolicy`).  A `Policy` must model the environment's rewards, as `explorax.glm_tsl(family="poisson")`
+            does counts; linear policies may play rewards of 0 and 1 as well.  One of your own that does not say what it
+            models is played on anything.
+        environment: What it plays against, such as `explorax.environments.logistic(n_features=5)`.
+        rounds: n, played on each instance.
+        instances: How many instances to play.
+        seed: What all randomness is drawn from.  Instance i of a seed is the same in every call.
+        checkpoints: How many rounds to record regret at, or these rounds themselves.
+        spacing: How a number of checkpoints is spaced: "even" or "log".
+        first: The number of the first instance.
+        chunk: Rounds between two calls of `progress`; changes nothing else.
+        progress: Called with the number of rounds played so far.
 
-    The policy must model the environment's rewards, as make("glm_tsl", family="poisson") does counts; linear policies
-    may play rewards of 0 and 1 as well.  A policy of your own that does not say what it models is played on anything.
+    Returns:
+        The cumulative regret and reward of each instance at the checkpoints.
+
+    Raises:
+        InvalidArgument: If an argument is not in its range, or the policy does not model the environment's rewards.
+        HistoryFull: If the policy keeps rewards one by one and has no room for that many rounds.
     """
     schedule = check_schedule(rounds, checkpoints, spacing, chunk, progress)
     check_whole("instances", instances, 1, MOST_INSTANCES)

@@ -16,7 +16,7 @@ KEPT = Path(__file__).parent / "snapshots"
 ARMS = np.eye(3)
 
 
-def act(key, state, arms, t, offered=None):
+def act(key, state, arms, t, mask=None):
     return Action(t % arms.shape[0], jnp.zeros(arms.shape[0]), jnp.asarray(False), jnp.asarray(True))
 
 

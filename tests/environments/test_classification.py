@@ -17,7 +17,6 @@ from explorax import datasets, environments
 from explorax.environments.labelled import classification, optimum
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.simulation import ARMS, instance_keys
-from tests.helpers import assert_same, part
 from tests.statistics import FALSE_ALARM
 
 KEY = jax.random.key(7)
@@ -188,6 +187,16 @@ def simulated(world, **settings):
     """14 rounds of a network."""
     policy = explorax.make("deep_fpl", hidden=(4,), batch=4)
     return explorax.simulate(policy, world, rounds=14, seed=2, checkpoints=14, **settings)
+
+
+def assert_same(one, other):
+    for name, first, second in zip(one._fields, one, other, strict=True):
+        np.testing.assert_array_equal(first, second, err_msg=name)
+
+
+def part(records, instances):
+    fields = (each if name == "rounds" else each[list(instances)] for name, each in records._asdict().items())
+    return type(records)(*fields)
 
 
 def test_a_network_plays_the_same_however_the_run_is_split():

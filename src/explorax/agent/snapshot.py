@@ -20,7 +20,7 @@ from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
 from explorax.policies.adoption import adopt
 from explorax.policies.base import Policy, State
-from explorax.registry import make
+from explorax.registry import former_settings, make
 
 LEAST = {"seed": 0, "draws": 0, "max_pending": 1, "features": 1, "decisions": 0, "dropped": 0, "unsure": 0}
 SETTINGS = ("seed", "dtype", "draws", "explore_floor", "max_pending")
@@ -241,7 +241,7 @@ def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tup
     """Return the policy that goes on, and the one that was saved if it had other settings."""
     name, settings = schema["policy"], schema["settings"]
     if settings is not None:
-        settings = {key: tupled(value) for key, value in settings.items()}
+        settings = {key: tupled(value) for key, value in former_settings(settings).items()}
     if given is None:
         if name is None or settings is None:
             raise InvalidSnapshot(

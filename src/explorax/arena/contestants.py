@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from explorax.arena.problems import LABELLED, Problem
+from explorax.builders import setting_names
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Curve, Panel, Study, curve
-from explorax.registry import Entry, list_policies, make, plays, setting_names
+from explorax.registry import Entry, list_policies, make, plays
 
 CHECKPOINTS = 50
 # Of the fits, in scores; exact enough for a decision.

@@ -1,4 +1,4 @@
-"""Random bandit problems to play against, one kind to a file; `base.py` says what an environment is.
+"""Random bandit problems to play against; `base.py` says what an environment is.
 
 environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
 instance = environment.draw(key)
@@ -9,22 +9,35 @@ reward = environment.reward(key, offer, arm)
 from collections.abc import Callable
 from typing import Any
 
+from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
-from explorax.environments.gaussian import gaussian
+from explorax.environments.glm import Settings, gaussian, logistic, poisson
 from explorax.environments.labelled import classification
-from explorax.environments.logistic import logistic
-from explorax.environments.poisson import poisson
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.glm import families
-from explorax.registry import setting_names
 
-__all__ = ["BUILDERS", "Environment", "Offer", "classification", "family_of", "gaussian", "logistic", "make", "poisson"]
+__all__ = [
+    "BUILDERS",
+    "Environment",
+    "Offer",
+    "Settings",
+    "classification",
+    "family_of",
+    "gaussian",
+    "logistic",
+    "make",
+    "poisson",
+]
 
-BUILDERS: dict[str, Callable[..., Any]] = {
-    "logistic": logistic,
-    "gaussian": gaussian,
-    "poisson": poisson,
-    "classification": classification,
+ENDING = """Returns:
+    The environment.
+
+Raises:
+    InvalidArgument: If a setting is not in its range, or contradicts another.
+    UnknownName: If there is no setting of that name; the error suggests the nearest.
+    InvalidShape: If arrays that are given do not go together."""
+BUILDERS: dict[str, Callable[..., Environment]] = {
+    builder.__name__: documented(builder, ENDING) for builder in (logistic, gaussian, poisson, classification)
 }
 FAMILIES = {  # of their rewards, known before any data is read
     "logistic": families.bernoulli,
@@ -34,12 +47,23 @@ FAMILIES = {  # of their rewards, known before any data is read
 }
 
 
-def make(name: str, **settings: object) -> Environment:
-    """Build an environment by name, `make("logistic", n_features=5)`."""
+def make(name: str, **settings: Any) -> Environment:
+    """Build an environment by name, as `make("logistic", n_features=5)`.
+
+    Args:
+        name: "logistic", "gaussian", "poisson" or "classification".
+        **settings: What the builder of that name takes: `help(explorax.environments.logistic)` explains them.
+
+    Returns:
+        The environment.
+
+    Raises:
+        UnknownName: If there is no environment or setting of that name; the error suggests the nearest.
+        InvalidArgument: If a setting is not in its range, or contradicts another.
+    """
     builder = BUILDERS[known_name(name)]
     check_names(f"setting of {name}", settings, setting_names(builder))
-    environment: Environment = builder(**settings)
-    return environment
+    return builder(**settings)
 
 
 def family_of(name: str) -> str:

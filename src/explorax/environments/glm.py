@@ -1,4 +1,4 @@
-"""The instance generator of the paper's experiments, for rewards of any family.
+"""Random problems with drawn arms, as in the paper's experiments, for rewards of any family.
 
     x_i uniform on [−1, 1]^d, i = 1 … K,    θ ~ N(0, v I),    reward of arm i: mean μ(x_iᵀθ), law by the family
 
@@ -20,7 +20,7 @@ Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, 
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Literal, NamedTuple, TypedDict
+from typing import Annotated, Literal, NamedTuple, TypedDict, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -28,9 +28,11 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.builders import Setting, filled
 from explorax.checks import as_floats, check_count, check_positive, check_size, is_known
 from explorax.environments.base import Environment, Offer
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
+from explorax.glm import families
 from explorax.glm.families import Family
 
 ARMS = 100  # in the paper's experiments
@@ -39,28 +41,22 @@ RARE = 7.0  # standard deviations that no normal draw will be off
 
 
 class Settings(TypedDict, total=False):
-    """Settings that all environments take, with their defaults.
+    """Settings that all environments with drawn arms take."""
 
-    n_features           d, the number of features                            that of what is given
-    n_arms               K, the number of arms                                100, as in the paper
-    parameter_variance   v, a number or "printed" for the paper's 3/d²        3/d
-    nonzero              features of an arm that are not 0                    all d
-    best_score           score of the best arm, to which θ is scaled          θ as it is drawn
-    arms_change          draw fresh arms in every round                       False
-    fixed_arms           (K, d) arms of every instance                        drawn
-    theta                (d,) parameter of every instance                     drawn
-    padded_to            columns of fixed arms, zeros after the first d       d
-    """
-
-    n_features: int | None
-    n_arms: int | None
-    parameter_variance: float | Literal["printed"] | None
-    nonzero: int | None
-    best_score: float | None
-    arms_change: bool
-    fixed_arms: ArrayLike | None
-    theta: ArrayLike | None
-    padded_to: int | None
+    n_features: Annotated[int | None, Setting(None, "d, the number of features.", "that of what is given")]
+    n_arms: Annotated[int | None, Setting(None, "K, the number of arms.", "100, as in the paper")]
+    parameter_variance: Annotated[
+        float | Literal["printed"] | None,
+        Setting(None, 'v, the variance of each coordinate of θ, or "printed" for the paper\'s 3/d².', "3/d"),
+    ]
+    nonzero: Annotated[int | None, Setting(None, "How many features of an arm are not 0.", "all d")]
+    best_score: Annotated[
+        float | None, Setting(None, "The score of the best arm, to which θ is scaled.", "θ as it is drawn")
+    ]
+    arms_change: Annotated[bool, Setting(False, "Whether to draw fresh arms in every round.")]
+    fixed_arms: Annotated[ArrayLike | None, Setting(None, "The (K, d) arms of every instance.", "drawn")]
+    theta: Annotated[ArrayLike | None, Setting(None, "The (d,) parameter of every instance.", "drawn")]
+    padded_to: Annotated[int | None, Setting(None, "Columns of fixed arms, zeros after the first d.", "d")]
 
 
 class Shape(NamedTuple):
@@ -81,22 +77,36 @@ class Instance(NamedTuple):
     means: Array | None  # (K,) μ(xᵀθ)
 
 
-def environment(
-    name: str,
-    family: Family,
+def logistic(**settings: Unpack[Settings]) -> Environment:
+    """Build logistic bandits: a pull of arm x pays 1 with probability μ(xᵀθ) = 1 / (1 + exp(−xᵀθ)), else 0."""
+    return environment("logistic", families.bernoulli, settings)
+
+
+def gaussian(
     *,
-    noise_std: float = 1.0,
-    n_features: int | None = None,
-    n_arms: int | None = None,
-    parameter_variance: float | Literal["printed"] | None = None,
-    nonzero: int | None = None,
-    best_score: float | None = None,
-    arms_change: bool = False,
-    fixed_arms: ArrayLike | None = None,
-    theta: ArrayLike | None = None,
-    padded_to: int | None = None,
+    noise_std: Annotated[float, "σ, the standard deviation of a reward."] = 1.0,
+    **settings: Unpack[Settings],
 ) -> Environment:
+    """Build linear bandits: a pull of arm x pays N(xᵀθ, σ²)."""
+    check_positive("noise_std", noise_std)
+    return environment("gaussian", families.gaussian, settings, float(noise_std))
+
+
+def poisson(**settings: Unpack[Settings]) -> Environment:
+    """Build Poisson bandits: a pull of arm x pays a count with mean exp(xᵀθ).
+
+    Scores xᵀθ have variance 1 unless settings say otherwise, so that means stay moderate: 1 in the median, 1.6 on
+    average.
+    """
+    return environment("poisson", families.poisson, settings)
+
+
+def environment(name: str, family: Family, settings: Settings, noise_std: float = 1.0) -> Environment:
     """The environment whose rewards are of this family; `noise_std` matters in the Gaussian one only."""
+    given = filled(Settings, settings)
+    fixed_arms, theta, arms_change = given["fixed_arms"], given["theta"], given["arms_change"]
+    nonzero, best_score, padded_to = given["nonzero"], given["best_score"], given["padded_to"]
+    parameter_variance = given["parameter_variance"]
     if not isinstance(arms_change, bool):
         raise InvalidArgument(f"arms_change={arms_change!r} must be True or False")
     if fixed_arms is not None and arms_change:
@@ -105,7 +115,7 @@ def environment(
         raise InvalidArgument(f"theta is given and not drawn: leave parameter_variance={parameter_variance!r} out")
     given_arms = None if fixed_arms is None else as_floats("fixed_arms", fixed_arms)
     given_theta = None if theta is None else as_floats("theta", theta)
-    count, size = sizes(n_features, n_arms, given_arms, given_theta)
+    count, size = sizes(given["n_features"], given["n_arms"], given_arms, given_theta)
     if padded_to is not None and (arms_change or not isinstance(padded_to, int) or padded_to < size):
         raise InvalidArgument(f"padded_to={padded_to!r} must be a whole number of at least {size}, and arms fixed")
     check_size(count, padded_to or size)
@@ -113,8 +123,8 @@ def environment(
     check_best_score(best_score, arms_change, theta is not None, parameter_variance)
     std = variance(parameter_variance, size) ** 0.5
     check_means(family, nonzero or size, std, given_arms, given_theta, best_score)
-    given = [array.dtype for array in (given_arms, given_theta) if array is not None]
-    dtype = jnp.result_type(*given) if given else jnp.dtype(jnp.float32)
+    dtypes = [array.dtype for array in (given_arms, given_theta) if array is not None]
+    dtype = jnp.result_type(*dtypes) if dtypes else jnp.dtype(jnp.float32)
 
     def draw(key: Array, number: ArrayLike = 0) -> Instance:
         shape = Shape(count, size, nonzero or size, padded_to or size)

@@ -23,7 +23,7 @@ each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
 
     panels = [
       { label = "few arms", environment_settings = { n_features = 5, n_arms = 10 } },
-      { label = "more ridge", environment_settings = { n_features = 5, n_arms = 50 }, curve_settings = { ridge = 9.0 } },
+      { label = "ridge", environment_settings = { n_features = 5, n_arms = 50 }, curve_settings = { ridge = 9.0 } },
     ]
 
 Without either there is one panel, for an environment that needs no more settings.
@@ -35,12 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from explorax import environments, record
+from explorax.builders import setting_names
 from explorax.errors import InvalidArgument, check_names
 from explorax.experiments.deep import Figure2
 from explorax.experiments.logistic import Figure1
 from explorax.experiments.study import Curve, Panel, Study, curve, for_features
 from explorax.experiments.theorems import Theorems
-from explorax.registry import setting_names
 
 KINDS: tuple[type[Study], ...] = (Figure1, Figure2, Theorems, Study)  # the last covers everything
 NAMED = ("name", "environment", "measure")  # what an experiment is known by

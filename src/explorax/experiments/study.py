@@ -13,13 +13,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from explorax import environments
+from explorax.builders import setting_names
 from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.environments import Environment
 from explorax.environments.glm import ARMS
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
 from explorax.record import Result
-from explorax.registry import check_family, entry_of, make, setting_names
+from explorax.registry import check_family, entry_of, make
 from explorax.summarize import MEASURES, Claim, Summary, series
 
 if TYPE_CHECKING:

@@ -69,12 +69,25 @@ def fit(
     tolerance: float | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Fit:
-    """Fit a GLM to a history.
+    """Fit a GLM to rows with counts and sums of rewards.
 
-    `ridge` is λ.  Zero asks for the plain maximum-likelihood estimate, which may not exist: `NoMaximumLikelihood` is
-    raised unless it provably does, so inside compiled code zero is possible in the Gaussian family only.
-    `tilt` is S, `start` a warm start (ignored where zero is a better one), `tolerance` the size of the last Newton
-    step in units of the linear score xᵀθ, by default four times the square root of the dtype's precision.
+    Args:
+        family: The family of the rewards: "bernoulli", "gaussian", "poisson", or a `Family`.
+        history: The rows with their `features`, `counts` and `sums`.
+        ridge: λ.  Zero asks for the plain maximum-likelihood estimate, which may not exist.
+        tilt: S, a (d,) vector that is added to the sum of rewards times features.
+        start: A (d,) warm start, ignored where zero is a better one.
+        tolerance: The size of the last Newton step in units of the linear score xᵀθ, by default four times the square
+            root of the dtype's precision.
+        max_steps: Newton steps that may be made.
+
+    Returns:
+        The estimate, whether the fit has converged, and what else is known of it.
+
+    Raises:
+        NoMaximumLikelihood: If `ridge` is zero and the estimate does not provably exist; inside compiled code zero is
+            possible in the Gaussian family only.
+        InvalidArgument: If an argument is not in its range, or does not go with the others.
     """
     family = families.get(family)
     check_fit_settings(ridge, tolerance)

@@ -19,8 +19,9 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.glm_state import GLMState
+from explorax.policies.settings import GLMSettings
 
 
 class Numbers(NamedTuple):

@@ -15,7 +15,7 @@ An agent (`explorax.Agent`) can do more with a policy that tells more: `Policy` 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,7 @@ from explorax.errors import InvalidArgument, InvalidShape, NotFinite, UnknownNam
 from explorax.programs import bounded_jit
 
 State = Any  # a pytree of arrays; each policy has its own
+Function = TypeVar("Function", bound=Callable[..., Any])
 Act = Callable[[Array, State, Array, Array, Array | None], "Action"]
 
 
@@ -55,18 +56,170 @@ class Recipe(NamedTuple):
     settings: dict[str, Any]
 
 
-class Policy(NamedTuple):
-    """`init`, `act` and `update`, see the module's docstring; and what else a policy can tell, None where it cannot."""
+class Hashed(Protocol):
+    """What can be hashed, as functions can: compiled programs are kept by the functions that they are made of."""
 
-    init: Callable[..., State]
-    act: Callable[..., Action]
-    update: Callable[..., State]
-    check: Callable[[ArrayLike], None] | None = None  # raises unless all of these rewards are possible
+    def __hash__(self) -> int: ...
+
+
+class InitFn(Protocol):
+    """`init` of a policy."""
+
+    def __call__(self, arms: ArrayLike, key: Array | None = None) -> State:
+        """Return the state of a policy that has seen nothing.
+
+        Args:
+            arms: The (K, d) matrix of fixed arms, one row for each; or the number d of features, if arms change from
+                round to round.  The state has the dtype of the matrix, or JAX's default.
+            key: What a network's first weights and the noise of its training are drawn from, as
+                `jax.random.key(seed)`; that of seed 0 unless given.  Most policies do not read it.
+
+        Returns:
+            The state, a pytree of arrays of fixed shape.
+
+        Raises:
+            InvalidArgument: If `arms` is a number below 1, or `key` is not a single key.
+            InvalidShape: If `arms` is not a matrix, or does not go with the policy's settings.
+            InvalidFeatures: If `arms` has NaN, infinity or numbers too large to be squared, or does not span the space
+                where the policy needs that.
+        """
+
+
+class ActFn(Hashed, Protocol):
+    """`act` of a policy."""
+
+    def __call__(
+        self, key: Array, state: State, arms: ArrayLike, t: ArrayLike, mask: ArrayLike | None = None
+    ) -> Action:
+        """Return which arm to pull; the state stays as it is.
+
+        Args:
+            key: The randomness of this decision, as `jax.random.key(seed)`; the same key makes the same decision.
+            state: What `init` or the last `update` returned.
+            arms: The (K, d) matrix of the arms, one row for each; that of `init` if arms are fixed.
+            t: How many decisions have been made before this one.  Forced exploration ends by it.
+            mask: One True or False for each arm: whether it may be pulled now.  All may unless given.
+
+        Returns:
+            An `Action`: the index of the arm and what the decision rests on.  Ties go to the lowest index.
+
+        Raises:
+            InvalidShape: If `arms` or `mask` does not have the shape that goes with the state.
+            InvalidArgument: If `t` is negative or not a whole number, or `mask` is False for every arm.
+            InvalidFeatures: If `arms` has NaN, infinity or numbers too large to be squared.
+        """
+
+
+class UpdateFn(Protocol):
+    """`update` of a policy."""
+
+    def __call__(self, state: State, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> State:
+        """Return the state after one more reward; the state that is given stays as it is.
+
+        Rewards may come late and in any order.
+
+        Args:
+            state: What `init` or the last `update` returned.
+            arm: The index of the arm that was pulled.
+            x: The (d,) features of that arm, its row of the matrix at the time.
+            reward: The reward that it paid, one number.
+
+        Returns:
+            The new state.
+
+        Raises:
+            InvalidShape: If `x` is not a row of d features, or `reward` is not one number.
+            InvalidArgument: If `arm` is no index of an arm.
+            InvalidFeatures: If `x` has NaN, infinity or numbers too large to be squared.
+            InvalidReward: If the policy's reward family has no such reward.
+            HistoryFull: If the policy keeps rewards one by one, has no room for another, and may not forget.
+            NotFinite: If the update would leave NaN or infinity in the state.
+        """
+
+
+class CheckFn(Protocol):
+    """`check` of a policy."""
+
+    def __call__(self, rewards: ArrayLike, /) -> None:
+        """Raise unless all of these rewards are possible in the policy's family.
+
+        Args:
+            rewards: One or more rewards.
+
+        Raises:
+            InvalidReward: If one of them is not.
+        """
+
+
+class ProbabilitiesFn(Hashed, Protocol):
+    """`probabilities` of a policy."""
+
+    def __call__(self, state: State, arms: Array, t: Any, mask: Array | None, /) -> Array:
+        """Return the probability with which `act` pulls each arm, by a formula.
+
+        Args:
+            state: The state of the policy.
+            arms: The (K, d) matrix of the arms.
+            t: How many decisions have been made before this one.
+            mask: One True or False for each arm: whether it may be pulled now; None if all may.
+
+        Returns:
+            The (K,) probabilities, which add up to 1.
+        """
+
+
+class ExtendFn(Protocol):
+    """`extend` of a policy."""
+
+    def __call__(self, state: State, arms: Array, /) -> State:
+        """Return the state with the same past and further fixed arms.
+
+        Args:
+            state: The state of the policy.
+            arms: The matrix of all arms: the old rows, then the new ones.
+        """
+
+
+class RedrawFn(Hashed, Protocol):
+    """`redraw` of a policy."""
+
+    def __call__(self, key: Array, state: State, /) -> State:
+        """Return the state as it would be with other noise in its last training.
+
+        Args:
+            key: What that noise is drawn from.
+            state: The state of the policy.
+        """
+
+
+class AdoptFn(Protocol):
+    """`adopt` of a policy."""
+
+    def __call__(self, state: State, fresh: State, /) -> State:
+        """Return the state with which this policy goes on from what the same algorithm learned with other settings.
+
+        Args:
+            state: What the policy with the other settings has learned.
+            fresh: What `init` of this policy returns for the same arms.
+
+        Raises:
+            InvalidArgument: If the past that this policy needs is not in `state`.
+            HistoryFull: If this policy has room for fewer rewards than `state` keeps, and may not forget.
+        """
+
+
+class Policy(NamedTuple):
+    """A bandit algorithm: `init`, `act` and `update`, and what else it can tell, None where it cannot."""
+
+    init: InitFn
+    act: ActFn
+    update: UpdateFn
+    check: CheckFn | None = None
     families: tuple[str, ...] | None = None  # of rewards it may be played on; the first is the one it models
-    probabilities: Callable[..., Array] | None = None  # (state, arms, t, mask) -> (K,) P(arm) by a formula
-    extend: Callable[[State, Array], State] | None = None  # the same past with further fixed arms, rows after the old
-    redraw: Callable[[Array, State], State] | None = None  # (key, state): with other noise in the last training
-    adopt: Callable[[State, State], State] | None = None  # (state, fresh): the past of a state made with other settings
+    probabilities: ProbabilitiesFn | None = None
+    extend: ExtendFn | None = None
+    redraw: RedrawFn | None = None
+    adopt: AdoptFn | None = None
     recipe: Recipe | None = None
 
 
@@ -81,10 +234,22 @@ class Expected(NamedTuple):
 class Program(NamedTuple):
     """`act` and `update`, which is all of a policy that gets compiled; the check of rewards, and their families."""
 
-    act: Callable[..., Action]
-    update: Callable[..., State]
-    check: Callable[[ArrayLike], None]
+    act: ActFn
+    update: UpdateFn
+    check: CheckFn
     families: tuple[str, ...] | None
+
+
+def explained_by(protocol: type) -> Callable[[Function], Function]:
+    """Decorate a function of a policy, so that `help` of it shows what the protocol says."""
+
+    def named(function: Function) -> Function:
+        function.__doc__ = protocol.__call__.__doc__
+        function.__name__ = protocol.__name__.removesuffix("Fn").lower()
+        function.__qualname__ = f"Policy.{function.__name__}"
+        return function
+
+    return named
 
 
 def checked(
@@ -93,7 +258,7 @@ def checked(
     act: Act,
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
-    check: Callable[[ArrayLike], None],
+    check: CheckFn,
     families: tuple[str, ...] | None,
 ) -> Policy:
     """Wrap bare functions into a `Policy`: compiled, and with every argument checked first.
@@ -105,13 +270,14 @@ def checked(
     return Policy(checked_init(init), *program)
 
 
-def checked_init(init: Callable[[Array | int, Array], State]) -> Callable[..., State]:
+def checked_init(init: Callable[[Array | int, Array], State]) -> InitFn:
     """`init` with its arguments checked first; without a key it gets that of seed 0."""
 
     @jax.default_matmul_precision("highest")  # GPUs would otherwise round float32 products to 10 bits
     def exact(arms: Array | int, key: Array) -> State:
         return init(arms, key)
 
+    @explained_by(InitFn)
     def checking(arms: ArrayLike, key: Array | None = None) -> State:
         key = jax.random.key(0) if key is None else key
         if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
@@ -130,7 +296,7 @@ def compiled(
     act: Act,
     update: Callable[[State, Array, Array, Array], State],
     expected: Callable[[State], Expected],
-    check: Callable[[ArrayLike], None],
+    check: CheckFn,
     families: tuple[str, ...] | None,
     check_pulled: Callable[[State, ArrayLike, ArrayLike], None] = lambda state, arm, x: None,
 ) -> Program:
@@ -146,11 +312,13 @@ def compiled(
     def compiled_update(state: State, arm: Array, x: Array, reward: Array) -> State:
         return update(state, arm, x, reward)
 
+    @explained_by(ActFn)
     def checked_act(key: Array, state: State, arms: ArrayLike, t: ArrayLike, mask: ArrayLike | None = None) -> Action:
         check_count("t", t, "the count of decisions before this one")
         matrix = check_arms(arms, expected(state))
         return compiled_act(key, state, matrix, t, None if mask is None else check_mask(mask, matrix))
 
+    @explained_by(UpdateFn)
     def checked_update(state: State, arm: ArrayLike, x: ArrayLike, reward: ArrayLike) -> State:
         want = expected(state)
         x = check_row(x, want)
@@ -204,15 +372,15 @@ def check_arms(arms: ArrayLike, want: Expected) -> Array:
 
 def check_mask(mask: ArrayLike, arms: Array) -> Array:
     """Which arms may be pulled, as a (K,) vector with at least one True."""
-    mask = jnp.asarray(mask)
-    if mask.shape != arms.shape[:1] or mask.dtype != bool:
+    allowed = jnp.asarray(mask)
+    if allowed.shape != arms.shape[:1] or allowed.dtype != bool:
         raise InvalidShape(
-            f"mask has shape {mask.shape} and dtype {mask.dtype}: give one True or False for each of the "
+            f"mask has shape {allowed.shape} and dtype {allowed.dtype}: give one True or False for each of the "
             f"{arms.shape[0]} arms"
         )
-    if is_known(mask) and not np.any(mask):
+    if is_known(allowed) and not np.any(allowed):
         raise InvalidArgument("mask is False for every arm: at least one must be on offer")
-    return mask
+    return allowed
 
 
 def check_row(x: ArrayLike, want: Expected) -> Array:

@@ -35,9 +35,10 @@ from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Rows
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer, expected_arrays
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer, expected_arrays
 from explorax.policies.exploration import best
 from explorax.policies.glm_ensemble import shares
+from explorax.policies.settings import DeepSettings
 
 # What each network has for itself (0): weights, optimizer, perturbed rewards, and what it draws mini-batches with.
 EACH = DeepState._make((0, 0, Rows._make((None, None, 0, None, None)), 0, None, None))
@@ -58,7 +59,7 @@ def deep_ensemble(*, members: int = 10, scale: float | None = None, **settings: 
         check_positive("scale", scale)
     model = DeepModel(**settings)
     trainer = model.trainer()
-    deviation = families.get(model.family).noise_std or 1.0 if scale is None else scale
+    deviation = families.get(model.given["family"]).noise_std or 1.0 if scale is None else scale
 
     def init(arms: Array | int, key: Array) -> DeepEnsembleState:
         keys = jax.random.split(key, members + 1)

@@ -9,7 +9,7 @@ from typing import Unpack
 
 from explorax.policies.base import Policy
 from explorax.policies.deep_fpl import deep_fpl
-from explorax.policies.deep_model import DeepSettings
+from explorax.policies.settings import DeepSettings
 
 
 def deep_fl(**settings: Unpack[DeepSettings]) -> Policy:

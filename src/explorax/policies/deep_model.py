@@ -12,10 +12,9 @@ The noise of training is drawn in `update`, which has no key: it comes from the 
 number of rewards so far.  Given its state, a decision is therefore not random.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +22,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from explorax.batching import only_where
+from explorax.builders import filled
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.extras import optional
@@ -31,39 +31,9 @@ from explorax.glm.families import Family
 from explorax.glm.history import Rows
 from explorax.networks import Network, Params, check_network, mlp
 from explorax.policies.base import Expected, size_and_dtype
+from explorax.policies.settings import DeepSettings, Loss
 
 REPLAYS = ("recent", "uniform")
-
-Loss = Callable[[Array, Array], Array]  # (scores, rewards) -> loss of each
-
-
-class DeepSettings(TypedDict, total=False):
-    """Settings that all deep policies take, with their defaults.
-
-    hidden          sizes of the hidden layers                                         (50,)
-    activation      of the hidden layers: "relu", "tanh", …                            "relu"
-    network         a `Network(init, apply)` in place of these two                     None
-    learning_rate   of Adam                                                            0.001
-    optimizer       any optax optimizer in place of Adam                               None
-    batch           examples in a mini-batch                                           32
-    steps           training steps for each reward                                     1
-    replay          mini-batches of the "recent" examples, or "uniform" over all kept  "recent"
-    capacity        examples kept for uniform replay; then the oldest are forgotten    10 000
-    family          "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"           "bernoulli"
-    loss            (scores, rewards) -> losses in place of the family's               None
-    """
-
-    hidden: Sequence[int]
-    activation: str
-    network: Network | None
-    learning_rate: float | None
-    optimizer: Any
-    batch: int
-    steps: int
-    replay: Literal["recent", "uniform"]
-    capacity: int
-    family: str | Family
-    loss: Loss | None
 
 
 class DeepState(NamedTuple):
@@ -186,60 +156,58 @@ class RoundTrainer(Trainer):
         return jax.random.fold_in(of_round, self.steps + 1)  # the steps have taken those of smaller numbers
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeepModel:
-    """The settings, checked."""
+    """The settings of a deep policy, checked.
 
-    hidden: Sequence[int] = (50,)
-    activation: str = "relu"
-    network: Network | None = None
-    learning_rate: float | None = None
-    optimizer: Any = None
-    batch: int = 32
-    steps: int = 1
-    replay: Literal["recent", "uniform"] = "recent"
-    capacity: int = 10_000
-    family: str | Family = "bernoulli"
-    loss: Loss | None = None
+    Args:
+        **settings: Those that all deep policies take.
+    """
 
-    def __post_init__(self) -> None:
-        families.get(self.family)
-        if self.network is not None:
-            check_network(self.network)
-        mlp(self.hidden, self.activation)  # complains about these even where they are not used
+    def __init__(self, **settings: Unpack[DeepSettings]) -> None:
+        self.given = filled(DeepSettings, settings)
+        families.get(self.given["family"])
+        if self.given["network"] is not None:
+            check_network(self.given["network"])
+        mlp(self.given["hidden"], self.given["activation"])  # complains about these even where they are not used
         for name in ("batch", "steps", "capacity"):
-            check_whole(name, getattr(self, name), 1)
-        if self.replay not in REPLAYS:
-            raise UnknownName("replay", self.replay, REPLAYS)
-        if self.replay == "uniform" and self.capacity < self.batch:
-            raise InvalidArgument(f"capacity={self.capacity} is less than batch={self.batch}: keep at least a batch")
-        if self.loss is not None and not callable(self.loss):
-            raise InvalidArgument(f"loss={self.loss!r} must be a function (scores, rewards) -> losses")
-        if self.learning_rate is not None:
-            check_positive("learning_rate", self.learning_rate)
-        if self.optimizer is not None:
-            if self.learning_rate is not None:
+            check_whole(name, self.given[name], 1)
+        if self.given["replay"] not in REPLAYS:
+            raise UnknownName("replay", self.given["replay"], REPLAYS)
+        if self.given["replay"] == "uniform" and self.given["capacity"] < self.given["batch"]:
+            raise InvalidArgument(
+                f"capacity={self.given['capacity']} is less than batch={self.given['batch']}: keep at least a batch"
+            )
+        if self.given["loss"] is not None and not callable(self.given["loss"]):
+            raise InvalidArgument(f"loss={self.given['loss']!r} must be a function (scores, rewards) -> losses")
+        if self.given["learning_rate"] is not None:
+            check_positive("learning_rate", self.given["learning_rate"])
+        if self.given["optimizer"] is not None:
+            if self.given["learning_rate"] is not None:
                 raise InvalidArgument("optimizer has its own learning rate: leave learning_rate out, or the optimizer")
-            if not all(callable(getattr(self.optimizer, name, None)) for name in ("init", "update")):
-                raise InvalidArgument(f"optimizer={self.optimizer!r} is none of optax's: give optax.sgd(0.1), say")
+            if not all(callable(getattr(self.given["optimizer"], name, None)) for name in ("init", "update")):
+                raise InvalidArgument(
+                    f"optimizer={self.given['optimizer']!r} is none of optax's: give optax.sgd(0.1), say"
+                )
 
     def trainer(self, kind: type[Trainer] = Trainer) -> Trainer:
         """What programs are compiled for; equal for equal settings and kinds."""
-        family = families.get(self.family)
+        family = families.get(self.given["family"])
         return kind(
-            mlp(self.hidden, self.activation) if self.network is None else self.network,
-            adam(self.learning_rate or 0.001) if self.optimizer is None else self.optimizer,
-            family_loss(family) if self.loss is None else self.loss,
+            mlp(self.given["hidden"], self.given["activation"])
+            if self.given["network"] is None
+            else self.given["network"],
+            adam(self.given["learning_rate"] or 0.001) if self.given["optimizer"] is None else self.given["optimizer"],
+            family_loss(family) if self.given["loss"] is None else self.given["loss"],
             family,
-            self.batch,
-            self.steps,
-            self.replay,
+            self.given["batch"],
+            self.given["steps"],
+            self.given["replay"],
         )
 
     @property
     def kept(self) -> int:
         """Examples that a policy keeps which needs them for training alone."""
-        return self.capacity if self.replay == "uniform" else self.batch
+        return self.given["capacity"] if self.given["replay"] == "uniform" else self.given["batch"]
 
 
 @cache

@@ -19,7 +19,8 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.glm.memory.base import Estimator
 from explorax.policies.base import Policy
-from explorax.policies.ecolog_ts import OnlineSettings, State, implicit
+from explorax.policies.ecolog_ts import State, implicit
+from explorax.policies.settings import OnlineSettings
 
 
 def ecolog_ofu(*, width: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:

@@ -21,7 +21,7 @@ AISTATS 2022.
 """
 
 from functools import partial
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, Unpack
 
 import jax.numpy as jnp
 from jax import Array
@@ -38,6 +38,7 @@ from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel, Rule
 from explorax.policies.glm_state import GLMState
 from explorax.policies.glm_tsl import sample
+from explorax.policies.settings import OnlineSettings
 
 
 class Numbers(NamedTuple):
@@ -48,23 +49,6 @@ class Numbers(NamedTuple):
 
 
 State = GLMState[Summary, Numbers]
-
-
-class OnlineSettings(TypedDict, total=False):
-    """Settings that ECOLog-TS and ECOLog-OFU take, with their defaults; `GLMSettings` says more of them.
-
-    family     "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
-    ridge      λ                                                                    1.0
-    warmup     forced rounds first: "basis", "first" or "none"                      "basis"
-    discount   γ: with each reward every earlier one weighs γ times what it did     1, no discount
-    features   d, the dimensions that the arms span, where that is fewer            the length of an arm
-    """
-
-    family: str | Family
-    ridge: float
-    warmup: str
-    discount: float
-    n_features: int | None
 
 
 def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:

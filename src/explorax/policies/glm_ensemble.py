@@ -53,8 +53,9 @@ from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies import exploration, glm_state
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.exploration import best
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.glm_state import GLMState, expected_arrays
+from explorax.policies.settings import GLMSettings
 
 
 class Numbers(NamedTuple):
@@ -87,7 +88,7 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
     numbers = Numbers(model.informal if scale is None else float(scale))
     slope = model.glm.max_slope
     relative = numbers.scale / (slope**0.5 if slope < jnp.inf else 1.0)  # a/a₀
-    estimator = Estimator(model.glm, model.tolerance, root_error=0.3)
+    estimator = Estimator(model.glm, model.given["tolerance"], root_error=0.3)
 
     def init(arms: Array | int, key: Array) -> EnsembleState:
         glm = model.init(arms, numbers)

@@ -1,9 +1,8 @@
 """The settings that every GLM policy takes, and the policy that they and a rule for choosing arms make."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal, TypedDict
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -11,69 +10,22 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from explorax import theory
+from explorax.builders import filled
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
 from explorax.glm.history import check_forgetting
-from explorax.glm.memory import Builder, builder_of
+from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Wanted
 from explorax.policies import exploration, glm_state
 from explorax.policies.base import Action, Policy, Program, check_design, checked_init, compiled, size_and_dtype
 from explorax.policies.glm_state import AnyState, GLMState, expected_arrays
+from explorax.policies.settings import GLMSettings
 
-Design = Literal["informal", "theory"]
-MemoryName = Literal["exact", "constant", "refitted"]
-
-
-class GLMSettings(TypedDict, total=False):
-    """Settings that all GLM policies take, with their defaults.
-
-    family        "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson"             "bernoulli"
-    ridge         λ of the fit, an N(0, I/λ) prior; 0 only in the Gaussian family      1.0
-    warmup        forced rounds first: "basis", "first", "theory" or "none"            "basis"
-    horizon       n, the number of rounds; only the theory's designs need it           None
-    noise_std     σ of the rewards                                                     the family's
-    min_slope     μ̇min in the theory's designs                                         max_slope, as in the paper
-    max_slope     μ̇max in the theory's designs                                         the family's
-    memory        "exact"; "constant": a summary, for arms that change
-                  (`glm.memory.summary`); "refitted": that, and now and then an exact
-                  fit to the rewards kept; or a builder of your own (`glm.memory`)     "exact"
-    buffer        with memory="constant": how many of the last rewards are kept as they
-                  are, for an estimate nearer to the exact one (`glm.memory.buffer`)   0
-    capacity      rewards kept when arms change                                        10 000
-    when_full     then raise an "error", or "forget" the oldest                        "error"
-    discount      γ: with each reward every earlier one weighs γ times what it did     1, no discount
-    window        W: only the last W rewards count; give it or a discount              None, all count
-    tolerance     error of a score xᵀθ that a fit may leave                            (precision of the dtype)^⅔
-    n_features    d, the dimensions that the arms span, where that is fewer            the length of an arm
-
-    `glm.history` defines discount and window.  Both leave the ridge as it is: where nothing was seen lately, a policy
-    falls back to the prior.  A window takes the place of `capacity` and `when_full`; with a discount and arms that
-    change, when_full="forget" is right, since what is that old weighs nothing.  The theory's designs know of neither.
-    """
-
-    family: str | Family
-    ridge: float
-    warmup: str
-    horizon: int | None
-    noise_std: float | None
-    min_slope: float | None
-    max_slope: float | None
-    memory: MemoryName | Builder
-    buffer: int
-    capacity: int
-    when_full: Literal["error", "forget"]
-    discount: float
-    window: int | None
-    tolerance: float | None
-    n_features: int | None
-
-
-Rule = Callable[
-    [Estimator, Array, Any, Array], tuple[Array, Array]
-]  # (estimator, key, state, arms) -> scores, converged
+# (estimator, key, state, arms) -> scores, converged
+Rule = Callable[[Estimator, Array, Any, Array], tuple[Array, Array]]
 Law = Callable[[Estimator, Any, Array, Array], Array]  # (estimator, state, arms, mask) -> P(arm)
 Learn = Callable[[Estimator, Any, Array, Array, Array], AnyState]  # (estimator, state, arm, x, reward) -> state
 
@@ -118,66 +70,58 @@ def probabilities(law: Law, estimator: Estimator) -> Callable[[AnyState, Array, 
     return of_arms
 
 
-@dataclass(frozen=True, kw_only=True)
 class GLMModel:
-    """The settings, checked, and the functions they fix."""
+    """The settings of a GLM policy, checked, and the functions they fix.
 
-    theory_of: str | None = None  # the policy whose theorem says how long to explore; None where there is none
-    family: str | Family = "bernoulli"
-    ridge: float = 1.0
-    warmup: str = "basis"
-    horizon: int | None = None
-    noise_std: float | None = None
-    min_slope: float | None = None
-    max_slope: float | None = None
-    memory: MemoryName | Builder = "exact"
-    buffer: int = 0
-    capacity: int = 10_000
-    when_full: Literal["error", "forget"] = "error"
-    discount: float = 1.0
-    window: int | None = None
-    tolerance: float | None = None
-    n_features: int | None = None
+    Args:
+        theory_of: The policy whose theorem says how long to explore; None where there is none.
+        **settings: Those that all GLM policies take.
+    """
 
-    def __post_init__(self) -> None:
-        families.get(self.family)
-        check_fit_settings(self.ridge, self.tolerance)
-        exploration.check_kind(self.warmup)
-        if self.ridge == 0 and (self.glm is not families.gaussian or self.warmup == "none"):
+    def __init__(self, theory_of: str | None = None, **settings: Unpack[GLMSettings]) -> None:
+        self.theory_of, self.given = theory_of, filled(GLMSettings, settings)
+        self.check()
+
+    def check(self) -> None:
+        """Raise unless the settings can be used, and do not contradict each other."""
+        families.get(self.given["family"])
+        check_fit_settings(self.given["ridge"], self.given["tolerance"])
+        exploration.check_kind(self.given["warmup"])
+        if self.given["ridge"] == 0 and (self.glm is not families.gaussian or self.given["warmup"] == "none"):
             raise InvalidArgument(
-                f"ridge=0 with family={self.glm.name!r} and warmup={self.warmup!r}: the estimate need not exist, "
-                "and early in a run it does not; give ridge > 0 (1e-6 is as good as none)"
+                f"ridge=0 with family={self.glm.name!r} and warmup={self.given['warmup']!r}: the estimate need not "
+                "exist, and early in a run it does not; give ridge > 0 (1e-6 is as good as none)"
             )
         for name in ("noise_std", "min_slope", "max_slope"):
-            if (value := getattr(self, name)) is not None:
+            if (value := self.given[name]) is not None:
                 check_positive(name, value)
-        check_whole("capacity", self.capacity, 1)
-        if self.n_features is not None:
-            check_whole("n_features", self.n_features, 1)
-        if self.when_full not in ("error", "forget"):
-            raise UnknownName("when_full", self.when_full, ("error", "forget"))
-        check_forgetting(self.discount, self.window)
-        if self.forgets and self.ridge == 0:
+        check_whole("capacity", self.given["capacity"], 1)
+        if self.given["n_features"] is not None:
+            check_whole("n_features", self.given["n_features"], 1)
+        if self.given["when_full"] not in ("error", "forget"):
+            raise UnknownName("when_full", self.given["when_full"], ("error", "forget"))
+        check_forgetting(self.given["discount"], self.given["window"])
+        if self.forgets and self.given["ridge"] == 0:
             raise InvalidArgument("ridge=0 with a discount or a window: the ridge is what stays; give ridge > 0")
-        check_whole("buffer", self.buffer, 0)
+        check_whole("buffer", self.given["buffer"], 0)
         self.knows_rows()  # complains now about what the memory cannot do
-        if self.warmup == "theory":
+        if self.given["warmup"] == "theory":
             self.required_eigenvalue(1)  # complains now if the theory cannot say
 
     @property
     def glm(self) -> Family:
         """The reward family."""
-        return families.get(self.family)
+        return families.get(self.given["family"])
 
     @property
     def forgets(self) -> bool:
         """Whether the past counts less and less, or not at all after a while."""
-        return self.discount < 1 or self.window is not None
+        return self.given["discount"] < 1 or self.given["window"] is not None
 
     @property
     def informal(self) -> float:
         """The paper's informal width and perturbation: the standard deviation of a reward, 1 where it has no bound."""
-        return self.noise_std or self.glm.noise_std or 1.0
+        return self.given["noise_std"] or self.glm.noise_std or 1.0
 
     @property
     def posterior_scale(self) -> float:
@@ -186,15 +130,15 @@ class GLMModel:
 
     def problem(self, n_features: int) -> theory.Problem:
         """The constants of the theory for that many features."""
-        if self.horizon is None:
+        if self.given["horizon"] is None:
             raise InvalidArgument("the theory's design depends on the number of rounds: give horizon=n")
         return theory.problem(
-            n_features=self.n_features or n_features,
-            rounds=self.horizon,
+            n_features=self.given["n_features"] or n_features,
+            rounds=self.given["horizon"],
             family=self.glm,
-            noise_std=self.noise_std,
-            min_slope=self.min_slope,
-            max_slope=self.max_slope,
+            noise_std=self.given["noise_std"],
+            min_slope=self.given["min_slope"],
+            max_slope=self.given["max_slope"],
         )
 
     def designed(
@@ -211,7 +155,7 @@ class GLMModel:
 
     def required_eigenvalue(self, features: int) -> float:
         """Return what λ_min(G) must reach in the forced rounds; 0 where the theory does not choose their number."""
-        if self.warmup != "theory":
+        if self.given["warmup"] != "theory":
             return 0.0
         if self.theory_of is None:
             raise InvalidArgument("warmup='theory' needs a theorem, and this policy has none: use warmup='basis'")
@@ -224,9 +168,13 @@ class GLMModel:
         """
         wanted = self.wanted(arms, dtype, **wants)
         eigenvalue = self.required_eigenvalue(wanted.size)
-        plan = exploration.plan(self.warmup, arms, eigenvalue, self.n_features, must_span=self.ridge == 0)
+        plan = exploration.plan(
+            self.given["warmup"], arms, eigenvalue, self.given["n_features"], must_span=self.given["ridge"] == 0
+        )
         as_arrays = jax.tree.map(lambda number: jnp.asarray(number, wanted.dtype), numbers)
-        return GLMState(builder_of(self.memory)(wanted), plan, jnp.asarray(self.ridge, wanted.dtype), as_arrays)
+        return GLMState(
+            builder_of(self.given["memory"])(wanted), plan, jnp.asarray(self.given["ridge"], wanted.dtype), as_arrays
+        )
 
     def wanted(
         self, arms: Array | int, dtype: jnp.dtype | None = None, widths: bool = False, keeps_curvature: bool = True
@@ -237,26 +185,26 @@ class GLMModel:
             arms,
             size,
             dtype,
-            self.ridge,
-            capacity=self.window or self.capacity,
-            drops_oldest=self.when_full == "forget" or self.window is not None,
-            discount=self.discount,
-            window=self.window,
-            buffer=self.buffer,
+            self.given["ridge"],
+            capacity=self.given["window"] or self.given["capacity"],
+            drops_oldest=self.given["when_full"] == "forget" or self.given["window"] is not None,
+            discount=self.given["discount"],
+            window=self.given["window"],
+            buffer=self.given["buffer"],
             widths=widths,
             keeps_curvature=keeps_curvature,
         )
 
     def knows_rows(self) -> bool:
         """Return whether the memory keeps the rewards that its estimate is the exact one of."""
-        return jax.eval_shape(lambda: builder_of(self.memory)(self.wanted(1))).past is not None
+        return jax.eval_shape(lambda: builder_of(self.given["memory"])(self.wanted(1))).past is not None
 
     def check_knows_rows(self, purpose: str, otherwise: str = "") -> None:
         """Raise unless the memory keeps the rewards themselves, for a purpose; `otherwise` is another remedy."""
         if not self.knows_rows():
             raise InvalidArgument(
-                f"memory must keep the rewards themselves for {purpose}, got {self.memory!r}. Use memory='exact'"
-                f"{otherwise}."
+                f"memory must keep the rewards themselves for {purpose}, got {self.given['memory']!r}. Use "
+                f"memory='exact'{otherwise}."
             )
 
     def policy(
@@ -279,7 +227,7 @@ class GLMModel:
             law: P(arm) under the rule, where there is a formula for it.
             learn: What a reward does to the state.
         """
-        estimator = Estimator(self.glm, self.tolerance, root_error)
+        estimator = Estimator(self.glm, self.given["tolerance"], root_error)
         return Policy(
             checked_init(lambda arms, key: self.init(arms, numbers(arms), widths=widths)),
             *program(rule, estimator, learn),

@@ -46,6 +46,7 @@ from explorax.glm.linalg import shrinkage
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
 from explorax.policies.confidence import failure
+from explorax.policies.settings import RewardFamily, Warmup
 
 FLATTEST = 1e-8  # κ below which widths would be without meaning
 
@@ -76,12 +77,12 @@ class GlocState(NamedTuple):
 def gloc(
     *,
     scale: float = 1.0,
-    family: str | Family = "bernoulli",
+    family: RewardFamily = "bernoulli",
     norm_bound: float = 1.0,
     max_norm: float = 1.0,
     noise_std: float | None = None,
     ridge: float = 1.0,
-    warmup: str = "none",
+    warmup: Warmup = "none",
     horizon: int | None = None,
     delta: float | None = None,
 ) -> Policy:

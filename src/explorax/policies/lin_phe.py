@@ -23,9 +23,10 @@ from typing import Unpack
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.linear_model import FAMILIES
 from explorax.policies.pseudo_rewards import perturbed_history
+from explorax.policies.settings import GLMSettings
 
 
 def lin_phe(

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design
-from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
+from explorax.policies.linear_model import LinearModel, LinearState
+from explorax.policies.settings import Design, LinearSettings
 
 
 def lin_ts(*, design: Design = "informal", scale: float | None = None, **settings: Unpack[LinearSettings]) -> Policy:
@@ -25,8 +25,8 @@ def lin_ts(*, design: Design = "informal", scale: float | None = None, **setting
 
     def scale_at(features: int, t: Array) -> Array | float:
         if by_theory:
-            return model.noise_std * jnp.sqrt(9 * features * jnp.log((t + 1) / model.failure))
-        return model.noise_std if scale is None else scale
+            return model.given["noise_std"] * jnp.sqrt(9 * features * jnp.log((t + 1) / model.failure))
+        return model.given["noise_std"] if scale is None else scale
 
     def act(key: Array, state: LinearState, arms: Array, t: Array) -> Array:
         center, factor = model.regression(state)

@@ -17,8 +17,8 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.glm.linalg import Factor
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import Design
-from explorax.policies.linear_model import LinearModel, LinearSettings, LinearState
+from explorax.policies.linear_model import LinearModel, LinearState
+from explorax.policies.settings import Design, LinearSettings
 
 
 def lin_ucb(
@@ -35,13 +35,13 @@ def lin_ucb(
 
     def width_at(factor: Factor) -> Array | float:
         if not by_theory:
-            return model.noise_std if width is None else width
+            return model.given["noise_std"] if width is None else width
         size = factor.root.shape[0]
         # log det(V)^½ from the factor V = R L Lᵀ R.
         half_log_det = jnp.sum(jnp.log(factor.root) + jnp.log(jnp.diagonal(factor.lower)))
-        growth = jnp.maximum(half_log_det - size / 2 * math.log(model.ridge), 0)
+        growth = jnp.maximum(half_log_det - size / 2 * math.log(model.given["ridge"]), 0)
         confidence = jnp.sqrt(2 * (growth - math.log(model.failure)))
-        return model.noise_std * confidence + math.sqrt(model.ridge) * norm_bound
+        return model.given["noise_std"] * confidence + math.sqrt(model.given["ridge"]) * norm_bound
 
     def act(key: Array, state: LinearState, arms: Array, t: Array) -> Array:
         center, factor = model.regression(state)

@@ -12,13 +12,13 @@ baselines (`FAMILIES`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, Unpack
 
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.builders import filled
 from explorax.checks import can_be_squared, check_positive, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
@@ -27,30 +27,10 @@ from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
 from explorax.policies.confidence import check_confidence, failure
+from explorax.policies.settings import LinearSettings
 
 # What least squares models, and what it is played on as a misspecified baseline.
 FAMILIES = ("gaussian", "bernoulli")
-
-
-class LinearSettings(TypedDict, total=False):
-    """Settings that all linear policies take, with their defaults.
-
-    ridge        λ                                                                 1.0
-    noise_std    σ of the rewards (R in the papers)                                1.0
-    warmup       forced rounds first: "basis", "first" or "none"                   "none"
-    horizon      n, the number of rounds; the theory's designs need it or delta    None
-    delta        chance that the theory's confidence may fail                      1 / horizon
-    discount     γ: with each reward every earlier one weighs γ times what it did  1, no discount
-    window       W: only the last W rewards count; give it or a discount           None, all count
-    """
-
-    ridge: float
-    noise_std: float
-    warmup: str
-    horizon: int | None
-    delta: float | None
-    discount: float
-    window: int | None
 
 
 class LinearState(NamedTuple):
@@ -60,45 +40,41 @@ class LinearState(NamedTuple):
     exploration: exploration.Exploration
 
 
-@dataclass(frozen=True, kw_only=True)
 class LinearModel:
-    """The settings, checked, and the functions they fix."""
+    """The settings of a linear policy, checked, and the functions they fix.
 
-    ridge: float = 1.0
-    noise_std: float = 1.0
-    warmup: str = "none"
-    horizon: int | None = None
-    delta: float | None = None
-    discount: float = 1.0
-    window: int | None = None
+    Args:
+        **settings: Those that all linear policies take.
+    """
 
-    def __post_init__(self) -> None:
-        check_positive("ridge", self.ridge)
-        check_positive("noise_std", self.noise_std)
-        exploration.check_kind(self.warmup, has_theory=False)
-        check_confidence(self.horizon, self.delta)
-        check_forgetting(self.discount, self.window)
+    def __init__(self, **settings: Unpack[LinearSettings]) -> None:
+        self.given = filled(LinearSettings, settings)
+        check_positive("ridge", self.given["ridge"])
+        check_positive("noise_std", self.given["noise_std"])
+        exploration.check_kind(self.given["warmup"], has_theory=False)
+        check_confidence(self.given["horizon"], self.given["delta"])
+        check_forgetting(self.given["discount"], self.given["window"])
 
     def is_theory(self, design: str, name: str, given: float | None) -> bool:
         """Whether the theory chooses the scale or width; raises if it cannot or may not."""
         check_design(design, name, given)
-        if design == "theory" and self.horizon is None and self.delta is None:
+        if design == "theory" and self.given["horizon"] is None and self.given["delta"] is None:
             raise InvalidArgument("the theory's design depends on a confidence level: give delta, or horizon=n for 1/n")
         return design == "theory"
 
     @property
     def failure(self) -> float:
         """Return δ, the chance that the theory's confidence may fail."""
-        return failure(self.horizon, self.delta)
+        return failure(self.given["horizon"], self.given["delta"])
 
     def init(self, arms: Array | int, key: Array) -> LinearState:
         """Nothing seen yet."""
         size, dtype = size_and_dtype(arms)
-        return LinearState(Moments.of(size, dtype, self.window), exploration.plan(self.warmup, arms))
+        return LinearState(Moments.of(size, dtype, self.given["window"]), exploration.plan(self.given["warmup"], arms))
 
     def regression(self, state: LinearState) -> tuple[Array, Factor]:
         """θ̂ and a factor of V."""
-        return ridge_regression(state.history, self.ridge)
+        return ridge_regression(state.history, self.given["ridge"])
 
     def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
         """The policy that maximizes the scores of `act(key, state, arms, t)`."""
@@ -109,7 +85,7 @@ class LinearModel:
             return Action(arm, scores, forced, jnp.asarray(True))
 
         def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:
-            discount = self.discount if self.discount < 1 else None
+            discount = self.given["discount"] if self.given["discount"] < 1 else None
             # A compiled loop cannot raise: what cannot be squared and summed counts as nothing.
             usable = can_be_squared(x, reward)
             x, reward = jnp.where(usable, x, 0), jnp.where(usable, reward, 0)

@@ -22,8 +22,9 @@ from typing import Unpack
 
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMSettings
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.pseudo_rewards import perturbed_history
+from explorax.policies.settings import GLMSettings
 
 
 def log_phe(*, scale: float = 0.5, **settings: Unpack[GLMSettings]) -> Policy:

@@ -29,11 +29,12 @@ from explorax.glm.history import Moments, weighted_gram
 from explorax.networks import Params, check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best
 from explorax.policies.linear_model import ridge_regression
 from explorax.policies.representation import Standard, represent, standardize
+from explorax.policies.settings import DeepSettings
 
 
 class NeuralLinearState(NamedTuple):
@@ -66,11 +67,11 @@ def neural_linear(
     model = DeepModel(**settings)
     trainer = model.trainer()
     check_network(trainer.network, embeds=True)
-    deviation = families.get(model.family).noise_std or 1.0 if scale is None else scale
+    deviation = families.get(model.given["family"]).noise_std or 1.0 if scale is None else scale
     parts = Parts(trainer, float(ridge), refresh)
 
     def init(arms: Array | int, key: Array) -> NeuralLinearState:
-        network = trainer.init(arms, key, max(model.capacity, model.batch), 0.0)
+        network = trainer.init(arms, key, max(model.given["capacity"], model.given["batch"]), 0.0)
         features, dtype = network.history.features.shape[1], network.history.features.dtype
         size = representation.units(trainer.network, network.params, features, dtype)
         standard, moments = representation.as_they_are(size, dtype), Moments.of(size + 1, dtype)

@@ -37,7 +37,8 @@ from explorax.errors import InvalidArgument
 from explorax.networks import Params
 from explorax.policies.base import Policy, checked_init
 from explorax.policies.deep_fpl import program
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, RoundTrainer
+from explorax.policies.deep_model import DeepModel, DeepState, RoundTrainer
+from explorax.policies.settings import DeepSettings
 
 
 class Tied(NamedTuple):

@@ -16,8 +16,8 @@ from jax import Array
 
 from explorax.checks import check_positive
 from explorax.policies.base import Policy
-from explorax.policies.deep_model import DeepSettings
 from explorax.policies.neural_width import NeuralWidthState, neural_policy
+from explorax.policies.settings import DeepSettings
 
 
 class Numbers(NamedTuple):

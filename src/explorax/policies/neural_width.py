@@ -37,9 +37,10 @@ from explorax.checks import check_positive
 from explorax.networks import Params, check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best
+from explorax.policies.settings import DeepSettings
 
 Rule = Callable[[Array, "NeuralWidthState", Array, Array], Array]  # (key, state, f, ‖g/√m‖ in U⁻¹) -> scores
 

@@ -29,7 +29,7 @@ NeurIPS 2024.
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
@@ -43,6 +43,7 @@ from explorax.policies.base import Policy, checked_init
 from explorax.policies.confidence import failure
 from explorax.policies.glm_model import GLMModel, program
 from explorax.policies.glm_state import GLMState
+from explorax.policies.settings import Capacity, Full, NFeatures, Tolerance, Warmup
 
 
 class Numbers(NamedTuple):
@@ -62,11 +63,11 @@ def ofuglb_e(
     norm_bound: float = 1.0,
     horizon: int | None = None,
     delta: float | None = None,
-    warmup: str = "basis",
-    capacity: int = 10_000,
-    when_full: Literal["error", "forget"] = "error",
-    tolerance: float | None = None,
-    n_features: int | None = None,
+    warmup: Warmup = "basis",
+    capacity: Capacity = 10_000,
+    when_full: Full = "error",
+    tolerance: Tolerance = None,
+    n_features: NFeatures = None,
 ) -> Policy:
     """Build OFUGLB-e."""
     check_positive("scale", scale, "; a policy that does not explore is 'greedy'")

@@ -38,13 +38,14 @@ from explorax.glm.memory.summary import Summary
 from explorax.networks import check_network
 from explorax.policies import representation
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
-from explorax.policies.deep_model import DeepModel, DeepSettings, DeepState, Trainer
+from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best, counted
 from explorax.policies.glm_fpl import Numbers, perturbed_scores
-from explorax.policies.glm_model import GLMModel, MemoryName
+from explorax.policies.glm_model import GLMModel
 from explorax.policies.glm_state import GLMState
 from explorax.policies.representation import Standard, represent, standardize
+from explorax.policies.settings import DeepSettings, MemoryName
 
 MEMORIES: dict[str, MemoryName] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
 
@@ -94,11 +95,11 @@ def rep_glm_fpl(
     if scale is not None:
         check_positive("scale", scale)
     model = DeepModel(**settings)
-    kept = max(exploring, model.batch)
+    kept = max(exploring, model.given["batch"])
     trainer = model.trainer()
     check_network(trainer.network, embeds=True)
     glm = GLMModel(
-        family=model.family,
+        family=model.given["family"],
         ridge=ridge,
         warmup="none",
         memory=MEMORIES[head],

@@ -42,6 +42,7 @@ from explorax.glm.fit import default_tolerance, newton
 from explorax.glm.history import Rows
 from explorax.policies import exploration
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
+from explorax.policies.settings import RewardFamily, Warmup
 
 RADIUS = 2.0  # of the ball around θ̂
 BATCHES = 5  # τ over d
@@ -75,13 +76,13 @@ class SgdState(NamedTuple):
 def sgd_ts(
     *,
     scale: float = 1.0,
-    family: str | Family = "bernoulli",
+    family: RewardFamily = "bernoulli",
     batch: int | None = None,
     learning_rate: float = 1.0,
     g1: float = 0.2,
     g2: float = 0.2,
     ridge: float = 1.0,
-    warmup: str = "basis",
+    warmup: Warmup = "basis",
 ) -> Policy:
     """Build SGD-TS."""
     glm = families.get(family)

@@ -20,9 +20,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Protocol
 
+from explorax.builders import setting_names
 from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Study
-from explorax.registry import entry_of, setting_names
+from explorax.registry import entry_of
 from explorax.runner import worker
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Failure, Outcome

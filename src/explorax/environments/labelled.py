@@ -21,7 +21,7 @@ Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, 
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -54,19 +54,17 @@ AXES = Instance._make((0, 0, None, None, None))  # what `vmap` should make of ea
 
 def classification(
     *,
-    data: Any,
-    label: str | None = None,
-    n_arms: int = 10,
-    high: float = 0.75,
-    low: float = 0.25,
-    target: Any = None,
-    intercept: bool | None = None,
+    data: Annotated[Any, "The name of a data set, a file, a pair (features, labels), or a `datasets.Dataset`."],
+    label: Annotated[str | None, "The column of a file that holds the labels."] = None,
+    n_arms: Annotated[int, "K, the number of examples that each round shows."] = 10,
+    high: Annotated[float, "The chance that an example of the target label pays."] = 0.75,
+    low: Annotated[float, "The chance that another example pays."] = 0.25,
+    target: Annotated[Any, "The label that pays; all in turn if None."] = None,
+    intercept: Annotated[
+        bool | None, "Whether examples get one more feature that is 1; if None, where numbers need it."
+    ] = None,
 ) -> Environment:
-    """Build the environment of a data set: its name, a file, a pair (features, labels), or a `datasets.Dataset`.
-
-    `label` is the column of a file that holds the labels; `target` is the label that pays, all in turn unless given.
-    `intercept` says whether examples get one more feature that is 1; unless given, where numbers need it (see above).
-    """
+    """Build the bandit of a labelled data set."""
     check_whole("n_arms", n_arms, 1)
     for name, value in (("high", high), ("low", low)):
         if not (is_number(value) and 0 < value < 1):

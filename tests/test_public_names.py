@@ -1,0 +1,187 @@
+"""What `explorax` offers: names that mean one thing, help that explains every argument, types that checkers read."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import types
+import typing
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import explorax
+from explorax.builders import setting_names, settings_in, shared_settings
+from explorax.errors import UnknownName
+from explorax.registry import former_settings
+
+ROOT = Path(__file__).parents[1]
+MODULES = [one.name for one in pkgutil.walk_packages(explorax.__path__, "explorax.") if one.name != "explorax.__main__"]
+POLICIES = list(explorax.list_policies())
+ENVIRONMENTS = list(explorax.environments.BUILDERS)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_what_its_dotted_name_says(name):
+    module = importlib.import_module(name)
+    found = explorax
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    assert found is module
+
+
+def test_every_policy_has_its_builder_at_the_top_and_nothing_is_listed_twice():
+    assert set(POLICIES) <= set(explorax.__all__)
+    assert len(explorax.__all__) == len(set(explorax.__all__))
+    for name in explorax.__all__:
+        assert getattr(explorax, name) is getattr(explorax, name)
+    with pytest.raises(AttributeError, match="no attribute 'glm_tls'"):
+        _ = explorax.glm_tls
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_builder_makes_what_make_makes(name):
+    entry = explorax.list_policies()[name]
+    settings = {entry.knob: entry.grid[0]} if entry.knob else {}
+    built, made = getattr(explorax, name)(**settings), explorax.make(name, **settings)
+    assert built.recipe == made.recipe == (name, settings)
+    with pytest.raises(UnknownName, match=f"unknown setting of {name} 'sacle'"):
+        getattr(explorax, name)(sacle=1.0)
+
+
+def public_callables():
+    """Yield all that users call, by name, with the class that it belongs to."""
+    for name in explorax.__all__:
+        found = getattr(explorax, name)
+        if inspect.isclass(found):
+            yield from methods_of(name, found)
+        elif not isinstance(found, types.ModuleType):
+            yield name, found
+    for name, builder in explorax.environments.BUILDERS.items():
+        yield f"environments.{name}", builder
+    yield "environments.make", explorax.environments.make
+    policy = explorax.glm_tsl()
+    yield from ((f"policy.{name}", getattr(policy, name)) for name in ("init", "act", "update"))
+
+
+def methods_of(name, kind):
+    """Yield the public methods of a class; its constructor where that is written out."""
+    for method, given in vars(kind).items():
+        function = getattr(given, "__func__", given)
+        if inspect.isfunction(function) and function.__module__ == kind.__module__:
+            constructor = method == "__init__" and not (dataclasses.is_dataclass(kind) or name in MADE_BY_METHODS)
+            if not method.startswith("_") or method == "__call__" or constructor:
+                yield f"{name}.{method}", function
+
+
+MADE_BY_METHODS = ("Encoder",)  # classes whose constructors are not for users
+CALLABLES = dict(public_callables())
+
+
+TO_COME = ("Agent.", "Encoder.")  # whose docstrings are not complete yet
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.xfail) if one.startswith(TO_COME) else one for one in CALLABLES],
+)
+def test_help_names_every_argument(name):
+    text = inspect.getdoc(CALLABLES[name])
+    if name.endswith(".__init__"):  # the class may explain its arguments
+        text = f"{inspect.getdoc(getattr(explorax, name.partition('.')[0]))}\n{text or ''}"
+    assert text, "no docstring"
+    assert re.match(r"[^\n]+[.:]", text), "the first line is no sentence"
+    for parameter in inspect.signature(CALLABLES[name]).parameters:
+        if parameter not in ("self", "cls"):
+            assert re.search(rf"\b{parameter}\b", text), parameter
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_what_a_signature_mentions_is_exported(name):
+    """Names that are quoted must be found among the exports as well, or the annotations cannot be read."""
+    exports = {one: getattr(explorax, one) for one in explorax.__all__}
+    public = {*exports.values()}
+    for module in exports.values():
+        if isinstance(module, types.ModuleType):
+            public |= {each for each in vars(module).values() if inspect.isclass(each)}
+    hints = typing.get_type_hints(CALLABLES[name], localns=exports)
+    for hint in hints.values():
+        for part in parts_of(hint):
+            if inspect.isclass(part) and part.__module__.startswith("explorax"):
+                assert part in public, part
+
+
+def parts_of(hint):
+    yield hint
+    for part in typing.get_args(hint):
+        yield from parts_of(part)
+
+
+@pytest.mark.parametrize("name", [*POLICIES, *(f"environments.{name}" for name in ENVIRONMENTS)])
+def test_help_shows_every_setting_with_its_default(name):
+    builder = CALLABLES[name]
+    signature, text = inspect.signature(builder), " ".join(inspect.getdoc(builder).split())
+    assert list(signature.parameters) == setting_names(builder)
+    if kind := shared_settings(builder):
+        for setting, (default, meaning, shown) in settings_in(kind).items():
+            assert signature.parameters[setting].default == default
+            assert f"{setting}: {' '.join(meaning.split())} Default: {shown or repr(default)}." in text
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_defaults_that_help_shows_are_those_that_are_used(name):
+    builder = CALLABLES[name]
+    kind = shared_settings(builder)
+    exceptions = {"lin_phe": {"family"}, "neural_pr": {"steps", "replay"}}.get(name, set())
+    given = {one: setting.default for one, setting in settings_in(kind).items()} if kind else {}
+    given = {one: value for one, value in given.items() if one not in exceptions}
+    arms = np.random.default_rng(0).uniform(-1, 1, (6, 3))
+    for start in (arms, 3):
+        states = [builder(**settings).init(start) for settings in ({}, given)]
+        assert jax.tree.structure(states[0]) == jax.tree.structure(states[1])
+        for one, other in zip(*map(jax.tree.leaves, states), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_former_names_of_settings_are_understood():
+    settings = {"explore": "none", "features": 3, "scale": 2.0}  # former names
+    assert former_settings(settings) == {"warmup": "none", "n_features": 3, "scale": 2.0}
+    now = {"warmup": "first", "n_features": 2}
+    assert former_settings(now) == now
+
+
+RIGHT = """
+import jax
+import explorax
+
+policy: explorax.Policy = explorax.glm_tsl(scale=2.0, family="poisson", warmup="none")
+other = explorax.deep_fpl(hidden=(20, 20), steps=2)
+environment = explorax.environments.gaussian(n_features=5, n_arms=20, noise_std=0.5)
+records: explorax.Records = explorax.simulate(policy, environment, rounds=10)
+action: explorax.Action = policy.act(jax.random.key(0), policy.init(3), jax.numpy.eye(3), 0)
+"""
+WRONG = """
+import explorax
+
+explorax.glm_tsl(scle=1.0)
+explorax.glm_tsl(ridge="much")
+explorax.glm_tls()
+explorax.environments.logistic(n_featurs=5)
+explorax.glm_tsl().act()
+"""
+
+
+def test_a_type_checker_knows_builders_and_their_settings(tmp_path):
+    (tmp_path / "right.py").write_text(RIGHT)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    command = [sys.executable, "-m", "mypy", "--config-file", "", "--follow-imports", "silent", "--cache-dir", tmp_path]
+    done = subprocess.run([*command, "right.py", "wrong.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    errors = re.findall(r"^(\w+)\.py:(\d+): error", done.stdout, re.MULTILINE)
+    lines = range(4, len(WRONG.splitlines()) + 1)
+    assert errors == [("wrong", str(line)) for line in lines], done.stdout + done.stderr
+    assert (ROOT / "src/explorax/py.typed").exists()
