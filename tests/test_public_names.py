@@ -18,7 +18,6 @@ import pytest
 import explorax
 from explorax.builders import setting_names, settings_in, shared_settings
 from explorax.errors import UnknownName
-from explorax.registry import former_settings
 
 ROOT = Path(__file__).parents[1]
 MODULES = [one.name for one in pkgutil.walk_packages(explorax.__path__, "explorax.") if one.name != "explorax.__main__"]
@@ -83,13 +82,7 @@ MADE_BY_METHODS = ("Encoder",)  # classes whose constructors are not for users
 CALLABLES = dict(public_callables())
 
 
-TO_COME = ("Agent.", "Encoder.")  # whose docstrings are not complete yet
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(one, marks=pytest.mark.xfail) if one.startswith(TO_COME) else one for one in CALLABLES],
-)
+@pytest.mark.parametrize("name", CALLABLES)
 def test_help_names_every_argument(name):
     text = inspect.getdoc(CALLABLES[name])
     if name.endswith(".__init__"):  # the class may explain its arguments
@@ -146,13 +139,6 @@ def test_the_defaults_that_help_shows_are_those_that_are_used(name):
         assert jax.tree.structure(states[0]) == jax.tree.structure(states[1])
         for one, other in zip(*map(jax.tree.leaves, states), strict=True):
             np.testing.assert_array_equal(one, other)
-
-
-def test_former_names_of_settings_are_understood():
-    settings = {"explore": "none", "features": 3, "scale": 2.0}  # former names
-    assert former_settings(settings) == {"warmup": "none", "n_features": 3, "scale": 2.0}
-    now = {"warmup": "first", "n_features": 2}
-    assert former_settings(now) == now
 
 
 RIGHT = """

@@ -6,7 +6,7 @@ module has a function of its own name that builds the policy from keyword settin
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from explorax.errors import InvalidArgument, UnknownName, check_names
 if TYPE_CHECKING:  # JAX is imported when a policy is
     from explorax.policies.base import Policy
 
-FORMER = {"explore": "warmup", "features": "n_features"}  # names of settings, former -> now, for snapshots
 ENDING = """Returns:
     The policy.
 
@@ -166,11 +165,6 @@ def make(name: str, **settings: object) -> "Policy":
         InvalidArgument: If a setting is not in its range, or contradicts another.
     """
     return entry_of(name).builder()(**settings)
-
-
-def former_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a policy under the names that they have now, given those of any earlier version."""
-    return {FORMER.get(name, name): value for name, value in settings.items()}
 
 
 def plays(policy: "Policy", family: str | None) -> bool:

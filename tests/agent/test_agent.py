@@ -95,7 +95,7 @@ def test_the_order_of_late_rewards_does_not_matter_to_exact_memories(name):
     first, second = agents
     if name == "glm_tsl":
         np.testing.assert_allclose(first.state.theta_hat, second.state.theta_hat, atol=1e-8)
-        np.testing.assert_array_equal(first.state.history.counts, second.state.history.counts)
+        np.testing.assert_array_equal(first.state.memory.past.counts, second.state.memory.past.counts)
     else:
         assert_same(first.state, second.state, rtol=1e-12, atol=1e-13)
 
@@ -110,7 +110,7 @@ def test_a_batch_of_rewards_is_one_after_the_other(sizes):
             one_by_one.learn(decision.id, reward)
         in_batches.learn(list(same.ids), rewards)
     np.testing.assert_allclose(in_batches.state.theta_hat, one_by_one.state.theta_hat, rtol=1e-9)
-    assert_same(in_batches.state.history, one_by_one.state.history)
+    assert_same(in_batches.state.memory.past, one_by_one.state.memory.past)
     assert in_batches.pending == one_by_one.pending == []
 
 
@@ -240,11 +240,11 @@ def test_a_state_with_arms_added_is_that_of_all_arms_from_the_start():
             for agent in (grown, complete):
                 decision = agent.choose(among=[i])
                 agent.learn(decision.id, reward_of(decision))
-        assert len(grown.state.history.counts) > COUNT  # room for more
+        assert len(grown.state.memory.past.counts) > COUNT  # room for more
         np.testing.assert_allclose(grown.state.theta_hat, complete.state.theta_hat, atol=1e-8)
-        np.testing.assert_array_equal(grown.state.history.sums[:COUNT], complete.state.history.sums)
+        np.testing.assert_array_equal(grown.state.memory.past.sums[:COUNT], complete.state.memory.past.sums)
         if name == "ucb_glm":
-            norms = [jnp.sum(agent.state.whitened[:, :COUNT] ** 2, axis=0) for agent in (grown, complete)]
+            norms = [jnp.sum(agent.state.memory.whitened[:, :COUNT] ** 2, axis=0) for agent in (grown, complete)]
             np.testing.assert_allclose(*norms, rtol=1e-6)
         picks = [[agent.choose().arm for _ in range(3)] for agent in (grown, complete)]
         assert picks[0] == picks[1]
@@ -358,7 +358,7 @@ def test_many_choosers_and_a_learner():
     assert agent.decisions == 241
     assert set(agent.pending) == set(range(1, 241)) - {d.id for d in learned}
     counts = np.bincount([d.row for d in learned], minlength=COUNT)
-    np.testing.assert_array_equal(np.asarray(agent.state.history.counts).sum(), counts.sum() + 1)
+    np.testing.assert_array_equal(np.asarray(agent.state.memory.past.counts).sum(), counts.sum() + 1)
 
 
 @pytest.mark.parametrize("kind", ["ball", "box", "polytope"])

@@ -106,12 +106,12 @@ def test_only_fixed_arms_are_what_a_policy_starts_from_and_is_extended_by():
     policy = make("glm_tsl", warmup="none")
     source, own = source_of(**SOURCES["fixed"][0])
     state = source.begin(policy, own, None)
-    assert state.history.counts.shape == (5,)
+    assert state.memory.past.counts.shape == (5,)
     more = own.added("f", np.zeros(3), None)
-    assert len(source.extend(policy, state, more).history.counts) == len(more.rows) > 5
+    assert len(source.extend(policy, state, more).memory.past.counts) == len(more.rows) > 5
     changing, none = source_of(n_features=3)
     assert changing.extend(policy, state, none) is state
-    assert changing.begin(policy, none, None).history.features.shape[1] == 3
+    assert changing.begin(policy, none, None).memory.past.features.shape[1] == 3
 
 
 def test_features_and_attributes_of_an_arm_are_read():

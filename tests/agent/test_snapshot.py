@@ -181,7 +181,7 @@ def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
     never_full = Agent(make("glm_tsl", capacity=6, warmup="none"), n_features=3, draws=0)
     never_full.learn([never_full.choose(table).id for table in (*TABLES, TABLES[0])], [1.0, 0.0, 1.0, 1.0, 0.0])
     np.testing.assert_allclose(larger.state.theta_hat, never_full.state.theta_hat, atol=1e-6)
-    assert larger.state.history.seen == 5
+    assert larger.state.memory.past.seen == 5
     larger.save(tmp_path / "larger.npz")
     assert Agent.load(tmp_path / "larger.npz").policy.recipe.settings["capacity"] == 6
 

@@ -11,7 +11,8 @@ import pytest
 from explorax.glm import families, warm
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped, weighted_gram
-from explorax.glm.memory.base import Estimator, Forgetting, draw_tilt
+from explorax.glm.linalg import draw_tilt
+from explorax.glm.memory.base import Estimator, Forgetting
 from explorax.glm.memory.fixed_arms import FixedArms
 from tests.problems import FAMILIES
 

@@ -8,6 +8,7 @@ there is room for it, and numbers must be finite.
     format 1    ids of decisions are their numbers, from 0 on
     format 2    ids have an offset (`log.py`): `offset`, `spans` and `unsure` are new in the schema, as is
                 `explore_floor`; a name may be None, of a row that an arm had before it was updated
+    format 3    the state of a GLM policy has a memory, and settings have other names (`former.py`)
 
 **Atomic.**  A snapshot is written beside its place and moved there when it is on the disk: whoever reads finds the old
 one or the new one, whatever happens in between.  Of a symbolic link the file that it leads to is written.  What a
@@ -28,8 +29,8 @@ from explorax.errors import InvalidArgument, InvalidSnapshot
 from explorax.files import remove_leftovers, write_atomically
 from explorax.record import version_of
 
-FORMAT = 2
-READ = (1, 2)
+FORMAT = 3
+READ = (1, 2, 3)
 FILE = "explorax agent"
 SCHEMA = "schema"
 DTYPES = "biuf"  # kinds of arrays: bools, whole numbers and floats

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agent import archive, arm_sets
-from explorax.agent.archive import DTYPES, check_array
+from explorax.agent import archive, arm_sets, former
+from explorax.agent.archive import DTYPES, FORMAT, check_array
 from explorax.agent.arm_tables import Arms, checked_names
 from explorax.agent.decisions import checked_policy
 from explorax.agent.encoding import Encoder
@@ -20,7 +20,7 @@ from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
 from explorax.policies.adoption import adopt
 from explorax.policies.base import Policy, State
-from explorax.registry import former_settings, make
+from explorax.registry import make
 
 LEAST = {"seed": 0, "draws": 0, "max_pending": 1, "features": 1, "decisions": 0, "dropped": 0, "unsure": 0}
 SETTINGS = ("seed", "dtype", "draws", "explore_floor", "max_pending")
@@ -41,6 +41,7 @@ class Saved(NamedTuple):
     ledger: Ledger
     described: list[list[Any]]  # the arrays of the state: names, shapes, dtypes
     arrays: Arrays
+    format: int = FORMAT  # of the snapshot
     former: Policy | None = None  # the policy that was saved, where another one goes on
 
     def settings(
@@ -55,9 +56,12 @@ class Saved(NamedTuple):
 
     def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
         """Return the state to go on with, given what a policy starts from."""
-        state = unflatten(nothing_seen(self.former or self.policy), self.described, self.arrays, path)
-        for i, (name, _, dtype) in enumerate(self.described):
-            if self.policy.recipe and "int" in dtype and np.any(self.arrays[f"state_{i}"] < 0):
+        like, described, arrays = nothing_seen(self.former or self.policy), self.described, self.arrays
+        if self.format < FORMAT:
+            described, arrays = former.arrays_today(flatten(like)[0], described, arrays)
+        state = unflatten(like, described, arrays, path)
+        for i, (name, _, dtype) in enumerate(described):
+            if self.policy.recipe and "int" in dtype and np.any(arrays[f"state_{i}"] < 0):
                 raise InvalidArgument(f"{name} of the state counts or names something, and must not be negative")
         return state if self.former is None else adopt(self.policy, state, nothing_seen(self.policy))
 
@@ -143,16 +147,14 @@ def understood(path: object) -> Iterator[None]:
 def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
     """Read a snapshot and look at all of it but the state, which only its policy understands."""
     schema, arrays = archive.read(path)
-    if schema["format"] == 1:  # decisions that were under way had numbers, but are not in it
-        count = schema["decisions"]
-        schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
+    schema = former.schema_today(schema)
     for name, least in LEAST.items():
         check_whole(name, schema[name], least)
     if schema["dtype"] not in ("float32", "float64"):
         raise UnknownName("dtype", schema["dtype"], ("float32", "float64"))
     source = source_of(schema, arrays)
     arms = arms_of(schema, arrays) if source.named else Arms.none()
-    going_on, former = policy_of(schema, policy, path)
+    going_on, before = policy_of(schema, policy, path)
     return Saved(
         going_on,
         **{name: schema[name] for name in SETTINGS},
@@ -161,7 +163,8 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
         ledger=ledger_of(schema, arrays, len(arms.names) if source.named else 2**31),
         described=schema["state"],
         arrays=arrays,
-        former=former,
+        format=schema["format"],
+        former=before,
     )
 
 
@@ -241,7 +244,7 @@ def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tup
     """Return the policy that goes on, and the one that was saved if it had other settings."""
     name, settings = schema["policy"], schema["settings"]
     if settings is not None:
-        settings = {key: tupled(value) for key, value in former_settings(settings).items()}
+        settings = {key: tupled(value) for key, value in settings.items()}
     if given is None:
         if name is None or settings is None:
             raise InvalidSnapshot(

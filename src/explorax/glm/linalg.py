@@ -158,3 +158,10 @@ def spans(factor: Factor) -> Array:
     size = factor.root.shape[0]
     pivots = jnp.diagonal(factor.lower) ** 2
     return jnp.all(factor.root > 0) & jnp.all(pivots > 16 * size * jnp.finfo(pivots.dtype).eps)
+
+
+def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
+    """Draw S ~ N(0, G + prior I), for a symmetric G that is not negative."""
+    size = gram.shape[0]
+    noise = jax.random.normal(key, (size,), gram.dtype)
+    return factorize(gram + prior * jnp.eye(size, dtype=gram.dtype)).correlate(noise)

@@ -50,11 +50,11 @@ from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.memory.base import Estimator, Memory
-from explorax.policies import exploration, glm_state
+from explorax.policies import exploration, glm_model
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.exploration import best
 from explorax.policies.glm_model import GLMModel
-from explorax.policies.glm_state import GLMState, expected_arrays
+from explorax.policies.glm_model import GLMState, expected_arrays
 from explorax.policies.settings import GLMSettings
 
 
@@ -98,7 +98,7 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
         return EnsembleState(glm, prior, jnp.zeros_like(prior), jax.random.key_data(later), jnp.zeros((), int))
 
     def extend(state: EnsembleState, arms: Array) -> EnsembleState:
-        return state._replace(glm=glm_state.extend(estimator, state.glm, arms))
+        return state._replace(glm=glm_model.extend(estimator, state.glm, arms))
 
     def adopt(state: EnsembleState, fresh: EnsembleState) -> EnsembleState:
         settings = [[each.glm.ridge, each.glm.numbers.scale, np.shape(each.prior)] for each in (state, fresh)]
@@ -107,7 +107,7 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
                 "ridge, scale and members must stay as they were: the noise of past rewards was drawn with them. "
                 "Only the memory and its capacity can be changed."
             )
-        return state._replace(glm=glm_state.adopt(estimator, state.glm, fresh.glm))
+        return state._replace(glm=glm_model.adopt(estimator, state.glm, fresh.glm))
 
     parts = program(estimator)
     return Policy(checked_init(init), *parts, probabilities=probabilities(estimator), extend=extend, adopt=adopt)
@@ -126,7 +126,7 @@ def program(estimator: Estimator) -> Program:
 
     def update(state: EnsembleState, arm: Array, x: Array, reward: Array) -> EnsembleState:
         noise = perturb(state, x)
-        glm = glm_state.learn(estimator, state.glm, arm, x, reward)
+        glm = glm_model.learn(estimator, state.glm, arm, x, reward)
         return state._replace(glm=glm, noise=noise, seen=state.seen + 1)
 
     def expected(state: EnsembleState) -> Expected:

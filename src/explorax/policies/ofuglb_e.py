@@ -38,11 +38,11 @@ from explorax.checks import check_positive
 from explorax.glm.ball import BallFit, fit_on_ball
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.glm.problem import WeightedRows
-from explorax.policies import exploration, glm_state
+from explorax.policies import exploration, glm_model
 from explorax.policies.base import Policy, checked_init
 from explorax.policies.confidence import failure
 from explorax.policies.glm_model import GLMModel, program
-from explorax.policies.glm_state import GLMState
+from explorax.policies.glm_model import GLMState
 from explorax.policies.settings import Capacity, Full, NFeatures, Tolerance, Warmup
 
 
@@ -87,8 +87,8 @@ def ofuglb_e(
     return Policy(
         checked_init(lambda arms, key: model.init(arms, numbers, keeps_curvature=False)),
         *program(optimistic_scores, estimator, learn),
-        extend=partial(glm_state.extend, estimator),
-        adopt=lambda state, fresh: glm_state.adopt(constrained(estimator, fresh), state, fresh),
+        extend=partial(glm_model.extend, estimator),
+        adopt=lambda state, fresh: glm_model.adopt(constrained(estimator, fresh), state, fresh),
     )
 
 
@@ -110,7 +110,7 @@ def constrained(estimator: Estimator, state: State) -> ConstrainedEstimator:
 
 def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Array) -> State:
     """Record the reward and refit θ̂ in the ball."""
-    return glm_state.learn(constrained(estimator, state), state, arm, x, reward)
+    return glm_model.learn(constrained(estimator, state), state, arm, x, reward)
 
 
 def optimistic_scores(estimator: Estimator, key: Array, state: State, arms: Array) -> tuple[Array, Array]:

@@ -48,7 +48,7 @@ from explorax.glm.linalg import factorize
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel
-from explorax.policies.glm_state import GLMState
+from explorax.policies.glm_model import GLMState
 from explorax.policies.glm_tsl import sample
 from explorax.policies.settings import GLMSettings
 

@@ -36,7 +36,7 @@ from explorax.glm.history import Grouped, Rows
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel
-from explorax.policies.glm_state import GLMState
+from explorax.policies.glm_model import GLMState
 
 BITS = 32  # coin flips counted one by one
 

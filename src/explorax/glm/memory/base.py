@@ -223,13 +223,6 @@ def exact_root(estimator: Estimator, past: WeightedRows, ridge: Array, theta: Ar
     return factorize(hessian(estimator.family, posed(past, ridge=ridge), theta)).inverse_root()
 
 
-def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
-    """Draw S ~ N(0, G + prior I) from G."""
-    size = gram.shape[0]
-    noise = jax.random.normal(key, (size,), gram.dtype)
-    return factorize(gram + prior * jnp.eye(size, dtype=gram.dtype)).correlate(noise)
-
-
 def exact_widths(arms: Array, gram: Array, floor: float | Array) -> Array:
     """Return ‖x_i‖ of each arm in the norm of (G + floor I)⁻¹."""
     return factorize(gram + floor * jnp.eye(arms.shape[1], dtype=arms.dtype)).inverse_norms(arms)

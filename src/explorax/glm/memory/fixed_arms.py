@@ -16,7 +16,7 @@ from explorax.checks import is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import warm
 from explorax.glm.history import Grouped, Recent
-from explorax.glm.linalg import factorize, shrinkage
+from explorax.glm.linalg import draw_tilt, factorize, shrinkage
 from explorax.glm.memory.base import (
     GRAM_RIDGE,
     Change,
@@ -25,7 +25,6 @@ from explorax.glm.memory.base import (
     Memory,
     Wanted,
     check_adoptable,
-    draw_tilt,
     exact_root,
     exact_widths,
     tilted_fit,

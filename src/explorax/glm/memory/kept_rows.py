@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 from explorax.checks import can_be_squared
 from explorax.errors import InvalidArgument
 from explorax.glm.history import Grouped, Rows, check_room
+from explorax.glm.linalg import draw_tilt
 from explorax.glm.memory.base import (
     Change,
     Estimator,
@@ -16,7 +17,6 @@ from explorax.glm.memory.base import (
     Memory,
     Wanted,
     check_adoptable,
-    draw_tilt,
     exact_root,
     exact_widths,
     tilted_fit,

@@ -1,0 +1,72 @@
+"""What snapshots of former formats call things: names of settings and of arrays, translated to those of today.
+
+Up to format 2 a state of a GLM policy had the past, the estimate and all that goes with it side by side.  They are one
+memory now (`glm.memory`), and what a rule explores by, one array then, is a record with a field for each number.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+
+SETTINGS = {"explore": "warmup", "features": "n_features"}
+# Names of arrays in a state, today's and the former ones; the first pattern that fits counts.
+ARRAYS = (
+    (r"\.memory\.(theta_hat|converged|warm|whitened)\b", r".\1"),
+    (r"\.memory\.forgetting\.", "."),
+    (r"\.memory\.past\.", ".history."),
+    (r"\.memory\.", ".history."),
+    (r"\.numbers\.\w+$", ".strength"),
+)
+Described = list[list[Any]]  # name, shape and dtype of each array
+Arrays = dict[str, np.ndarray]
+
+
+def schema_today(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a snapshot of any format as that of today, but for the arrays of the state."""
+    schema = dict(schema)
+    if schema["format"] == 1:  # decisions that were under way had numbers, but are not in it
+        count = schema["decisions"]
+        schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
+    if schema["format"] <= 2 and schema["settings"] is not None:
+        schema["settings"] = {SETTINGS.get(name, name): value for name, value in schema["settings"].items()}
+    return schema
+
+
+def former_name(name: str) -> str:
+    """Return what an array of a state was called up to format 2."""
+    for today, former in ARRAYS:
+        name, found = re.subn(today, former, name)
+        if found:
+            break
+    return name.replace("theta_hat", "theta_mle")
+
+
+def arrays_today(expected: Described, described: Described, arrays: Arrays) -> tuple[Described, Arrays]:
+    """Return the arrays of a former state by the names, and in the order, that they have today.
+
+    Args:
+        expected: The arrays of a state of the same policy today.
+        described: The arrays that were saved.
+        arrays: Their values, as `state_0`, `state_1`, …
+
+    Returns:
+        What was saved as today's format has it; unchanged where the two cannot be matched.
+    """
+    places = {name: i for i, (name, *_) in enumerate(described)}
+    found: list[tuple[str, np.ndarray]] = []
+    fields: dict[str, int] = {}  # of a record of numbers that was one array: how many were taken
+    for name, *_ in expected:
+        former = former_name(name)
+        if former not in places:
+            return described, arrays
+        array = arrays[f"state_{places[former]}"]
+        if former.endswith(".strength") and array.ndim:
+            number = fields.setdefault(former, 0)
+            if number >= len(array):
+                return described, arrays
+            fields[former], array = number + 1, array[number]
+        found.append((name, array))
+    others = {name: value for name, value in arrays.items() if not name.startswith("state_")}
+    translated = {f"state_{i}": array for i, (_, array) in enumerate(found)}
+    return [[name, list(array.shape), str(array.dtype)] for name, array in found], {**others, **translated}
