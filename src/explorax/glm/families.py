@@ -13,7 +13,7 @@ but no counts, whose mean is e^η all the same, have a family like the Poisson o
 `examples/prices.py`.
 
 `self_concordance` is the smallest M with |μ̈| ≤ M μ̇.  It says how fast the curvature can change when scores move by r:
-e^{−Mr} μ̇ ≤ μ̇(η + r) ≤ e^{Mr} μ̇, which is what makes a damped Newton step safe without trying it (`glm.fit`).
+e^{−Mr} μ̇ ≤ μ̇(η + r) ≤ e^{Mr} μ̇, which is what makes a damped Newton step safe without trying it (`glm.newton`).
 
 Reference: McCullagh & Nelder, Generalized Linear Models, 1989, chapter 2.
 """

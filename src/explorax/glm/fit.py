@@ -7,9 +7,9 @@ penalized maximum-likelihood estimate; with S ~ N(0, a² Σ N_x x xᵀ) it is GL
 
 F, its gradient and its curvature are in `glm.problem`, the damped Newton steps in `glm.newton`.
 
-**When it stops.**  After a full step with r ≤ `tolerance`; the Newton error is quadratic, so the scores then err by
-about r².  Or earlier, where the gradient is nothing but rounding.  What `Fit` reports is measured afterwards, at the
-answer.
+**When it stops.**  After a full step that changes no score by more than r ≤ `tolerance`; the Newton error is quadratic,
+so the scores then err by about r².  Or earlier, where the gradient is nothing but rounding.  What `Fit` reports is
+measured afterwards, at the answer.
 
 **What `converged` means.**  `score_error` bounds the error of the scores xᵀθ of all rows seen, rounding included
 (`glm.certificate`); `converged` says that it is at most the cube root of the dtype's precision, which is 0.005 in
