@@ -3,13 +3,14 @@
     python benchmarks/walks.py [--against REV]
 
 The walks are those of ARCHITECTURE.md: one round of GLM-FPL with fixed arms (`act` and `update`), `choose` and `learn`
-of an agent with it, and `explorax reproduce logistic --quick` up to its outputs (what its worker processes do is the
-round).  Calls are watched as they happen, the first time, when compiled functions run as Python.  Helpers that anything
-may use (`HELPERS`) are left out.  A return is a function that is called for the first time in a file which the walk has
-been in and left before.
+of an agent with it, and `explorax reproduce logistic` from the command to its outputs, where policies and their fits
+are left out, since they are the first walk.  Calls are watched as they happen, the first time, when compiled functions
+run as Python.  Helpers that anything may use (`HELPERS`) are left out.  A return is a function that is called for the
+first time in a file which the walk has been in and left before.
 """
 
 import argparse
+import inspect
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-HELPERS = {"errors.py", "checks.py", "batching.py", "programs.py", "extras.py", "files.py", "text.py", "__init__.py"}
+HELPERS = {"__init__.py", "batching.py", "checks.py", "errors.py", "extras.py", "files.py", "programs.py", "text.py"}
 
 
 class Walk(NamedTuple):
@@ -70,14 +71,15 @@ def walks() -> dict[str, Walk]:
         agent.learn(agent.choose().id, 1.0)
 
     with tempfile.TemporaryDirectory() as out:
-        quick = ["reproduce", "logistic", "--quick", "--out", out, "--processes", "1", "--policies", "glm_fpl"]
+        quick = ["reproduce", "logistic", "--quick", "--out", out, "--processes", "2", "--policies", "glm_fpl"]
         quick += ["--dims", "5", "--rounds", "60", "--instances", "2"]
         calls = {"a round of GLM-FPL": play, "choose and learn": decide, "reproduce logistic": lambda: command(quick)}
-        return {name: watched(call) for name, call in calls.items()}
+        left_out = {"reproduce logistic": ("policies/", "glm/")}
+        return {name: watched(call, left_out.get(name, ())) for name, call in calls.items()}
 
 
-def watched(call: Callable[[], Any]) -> Walk:
-    """Return the walk of a call; what it prints is not shown."""
+def watched(call: Callable[[], Any], left_out: tuple[str, ...]) -> Walk:
+    """Return the walk of a call without some folders; what it prints is not shown."""
     source = os.sep + os.path.join("src", "explorax") + os.sep
     seen: set[tuple[str, str]] = set()
     files: list[str] = []
@@ -86,10 +88,10 @@ def watched(call: Callable[[], Any]) -> Walk:
     def watch(frame: Any, event: str, _: object) -> None:
         nonlocal returns, last
         path = frame.f_code.co_filename
-        if event != "call" or source not in path:
-            return
+        if event != "call" or source not in path or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            return  # not a call, not ours, or the body of a module or class that is being imported
         file = path.partition(source)[2].replace(os.sep, "/")
-        if file in HELPERS or frame.f_code.co_name.startswith("<"):
+        if file in HELPERS or file.startswith(left_out):
             return
         if file not in files:
             files.append(file)

@@ -17,15 +17,16 @@ EXTRAS = {  # beside jax and numpy
 }
 # Modules whose tests lie elsewhere, with where and why; a folder stands for what is in it.
 TESTED_ELSEWHERE = {
-    "__init__.py": "its names are looked at by test_docs.py, what it imports by cli/test_cli.py",
+    "__init__.py": "test_public_names.py looks at its names, cli/test_cli.py at what it imports",
     "__main__.py": "test_runner.py in runner/ and test_commands.py in cli/ start it",
-    "batching.py": "glm/test_linalg.py: what a batch does otherwise shows in factors",
-    "programs.py": "agent/test_programs.py: an agent meets the shapes that programs are kept for",
-    "registry.py": "contract/test_policies.py puts every entry to the test",
-    "tables.py": "agent/test_encoding.py and test_datasets.py, which are what reads tables",
-    "agent/": "by what an agent promises, not by module: snapshots, ids, propensities, interleavings",
-    "environments/": "environments/test_environments.py takes the drawn ones together, which share their tests",
-    "glm/": "by what is computed: a fit, a factor, a history, against other programs",
+    "batching.py": "glm/test_linalg.py: batching rules show in factors",
+    "registry.py": "contract/test_policies.py puts every entry to the test, test_public_names.py its builders",
+    "environments/base.py": "environments/test_environments.py: the records that all environments fill",
+    "environments/glm.py": "environments/test_environments.py takes the drawn ones together",
+    "glm/ball.py": "policies/test_ofuglb.py and test_constant_cost.py, whose estimates lie in a ball",
+    "glm/basis.py": "glm/test_linalg.py, beside the factors that it is made with",
+    "glm/polya_gamma.py": "policies/test_pg_ts.py, the policy that draws them",
+    "glm/project.py": "policies/test_decision_rules.py, of GLM-UCB",
     "policies/": "contract/ puts every policy to the same tests; policies/ holds what is special, by idea",
 }
 MODULES = [path.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("*.py"))]

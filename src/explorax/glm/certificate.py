@@ -34,6 +34,11 @@ from explorax.glm.linalg import Factor, jitter
 from explorax.glm.problem import Problem
 
 
+def tolerated(tolerance: float | None, dtype: jnp.dtype) -> float:
+    """Return the error of a score that steps may leave: the tolerance, or what the dtype can do."""
+    return float(jnp.finfo(dtype).eps) ** (2 / 3) if tolerance is None else tolerance
+
+
 def allowed(family: Family, counts: Array, sums: Array, tolerance: float, perturbation: float | Array = 0.0) -> Array:
     """The score error up to which a fit has converged: the cube root of the precision, or the tolerance if larger.
 

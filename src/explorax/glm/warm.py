@@ -211,8 +211,11 @@ def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance
     off = off if warm.faded is None else off + warm.faded
     given = family, problem, Start(theta, warm.scores, warm.root, off), tolerance
     cheaply, at_once = partial(cheap_steps, *given), partial(kernel.descend, *given)
-    # By the device that it is compiled for, which need not be JAX's first choice.
-    near = lax.platform_dependent(cuda=at_once, default=cheaply) if kernel.suits(warm.columns) else cheaply()
+    if jax.default_backend() == "gpu" and kernel.suits(warm.columns):
+        # By the device that it is compiled for, which need not be JAX's first choice.
+        near = lax.platform_dependent(cuda=at_once, default=cheaply)
+    else:
+        near = cheaply()
     if warm.faded is not None:
         near = near._replace(converged=near.converged & (warm.faded <= TRUSTED))
     return where_needed(~near.converged, partial(newton_steps, family, tolerance), (problem, near), near)

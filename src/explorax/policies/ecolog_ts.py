@@ -35,8 +35,7 @@ from explorax.glm.memory.summary import Summary
 from explorax.glm.proximal import residual_after
 from explorax.policies import exploration, glm_model
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, Rule
-from explorax.policies.glm_model import GLMState
+from explorax.policies.glm_model import GLMModel, GLMState, Rule
 from explorax.policies.glm_tsl import sample
 from explorax.policies.settings import OnlineSettings
 

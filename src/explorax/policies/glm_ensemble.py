@@ -53,8 +53,7 @@ from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies import exploration, glm_model
 from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
 from explorax.policies.exploration import best
-from explorax.policies.glm_model import GLMModel
-from explorax.policies.glm_model import GLMState, expected_arrays
+from explorax.policies.glm_model import GLMModel, GLMState, expected_arrays
 from explorax.policies.settings import GLMSettings
 
 

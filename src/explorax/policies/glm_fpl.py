@@ -28,8 +28,7 @@ from jax import Array
 from explorax import theory
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel
-from explorax.policies.glm_model import GLMState
+from explorax.policies.glm_model import GLMModel, GLMState
 from explorax.policies.settings import Design, GLMSettings
 
 

@@ -1,4 +1,4 @@
-"""What all GLM policies share: their state, their settings, and the policy that these and a rule for choosing arms make.
+"""What all GLM policies share: a state, settings, and the policy that these and a rule for choosing arms make.
 
 **Numbers live in the state.**  The ridge and what a rule explores by are arrays there, so what gets compiled depends on
 the algorithm, the family and the tolerance only (`Estimator`): all designs of a policy share one program, and one batch
@@ -26,7 +26,16 @@ from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, Program, check_design, checked_init, compiled, size_and_dtype
+from explorax.policies.base import (
+    Action,
+    Expected,
+    Policy,
+    Program,
+    check_design,
+    checked_init,
+    compiled,
+    size_and_dtype,
+)
 from explorax.policies.exploration import Exploration
 from explorax.policies.settings import GLMSettings
 

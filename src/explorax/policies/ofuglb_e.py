@@ -41,8 +41,7 @@ from explorax.glm.problem import WeightedRows
 from explorax.policies import exploration, glm_model
 from explorax.policies.base import Policy, checked_init
 from explorax.policies.confidence import failure
-from explorax.policies.glm_model import GLMModel, program
-from explorax.policies.glm_model import GLMState
+from explorax.policies.glm_model import GLMModel, GLMState, program
 from explorax.policies.settings import Capacity, Full, NFeatures, Tolerance, Warmup
 
 

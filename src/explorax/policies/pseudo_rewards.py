@@ -35,8 +35,7 @@ from explorax.checks import check_positive
 from explorax.glm.history import Grouped, Rows
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel
-from explorax.policies.glm_model import GLMState
+from explorax.policies.glm_model import GLMModel, GLMState
 
 BITS = 32  # coin flips counted one by one
 

@@ -14,7 +14,6 @@ Every method that has to fit something is given an `Estimator`, which is known w
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -50,10 +49,6 @@ class Estimator:
     family: Family
     tolerance: float | None = None
     root_error: float | None = None  # how far a kept curvature may be off, as e^±; None: as far as the tolerance asks
-
-    def score_error(self, dtype: jnp.dtype) -> float:
-        """Return the error of a score that a fit may leave: the tolerance, or what the dtype can do."""
-        return float(jnp.finfo(dtype).eps) ** (2 / 3) if self.tolerance is None else self.tolerance
 
     def last_step(self, dtype: jnp.dtype) -> float:
         """Return the size of a fit's last step, in scores."""

@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 from explorax.checks import is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import warm
+from explorax.glm.certificate import tolerated
 from explorax.glm.history import Grouped, Recent
 from explorax.glm.linalg import draw_tilt, factorize, shrinkage
 from explorax.glm.memory.base import (
@@ -81,7 +82,7 @@ class FixedArms(NamedTuple):
         if self.warm is None:
             found = estimator.fit(self.past, ridge, self.theta_hat)
             return self._replace(theta_hat=found.theta, converged=found.converged)
-        tolerance = estimator.score_error(x.dtype)
+        tolerance = tolerated(estimator.tolerance, x.dtype)
         root_error = min(MOST_ROOT_ERROR, 100 * tolerance) if estimator.root_error is None else estimator.root_error
         left = warm.forget(estimator.family, self.warm, before.forgetting.recent, self.forgetting.discount)
         grown = warm.record(estimator.family, left, self.past, arm, x)
@@ -104,7 +105,7 @@ class FixedArms(NamedTuple):
             found = tilted_fit(estimator, self.past, ridge, self.theta_hat, self.converged, tilt)
             return arms @ found.theta, found.converged
         problem = self.warm.posed(self.past, ridge=ridge, tilt=tilt)
-        given = problem, self.theta_hat, estimator.score_error(tilt.dtype), self.converged
+        given = problem, self.theta_hat, tolerated(estimator.tolerance, tilt.dtype), self.converged
         fitted = warm.descend(estimator.family, self.warm, *given)
         return fitted.scores, fitted.converged
 
@@ -117,7 +118,7 @@ class FixedArms(NamedTuple):
             return arms @ found.theta, found.converged
         near = warm.afresh(estimator.family, past, start, ridge)
         problem = near.posed(past, ridge=ridge)
-        fitted = warm.descend(estimator.family, near, problem, start, estimator.score_error(start.dtype))
+        fitted = warm.descend(estimator.family, near, problem, start, tolerated(estimator.tolerance, start.dtype))
         return fitted.scores, fitted.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:

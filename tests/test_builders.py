@@ -1,0 +1,62 @@
+"""Settings that are written once: their names, defaults and help, for a small builder of our own."""
+
+import inspect
+from typing import Annotated, TypedDict, Unpack
+
+import pytest
+
+from explorax.builders import Setting, documented, filled, parameters, setting_names, settings_in, shared_settings
+from explorax.errors import UnknownName
+
+
+class Shared(TypedDict, total=False):
+    """Settings of two builders."""
+
+    ridge: Annotated[float, Setting(1.0, "λ of the fit.")]
+    window: Annotated[int | None, Setting(None, "W, the rewards that count.", "None, all count")]
+
+
+def build(*, scale: Annotated[float, "How much to explore."] = 0.5, plain: int = 3, **settings: Unpack[Shared]) -> dict:
+    """Build something."""
+    return {"scale": scale, "plain": plain, **filled(Shared, settings)}
+
+
+def alone(*, epsilon: float = 0.1) -> float:
+    """Build something without shared settings."""
+    return epsilon
+
+
+def test_defaults_are_filled_in():
+    assert build() == {"scale": 0.5, "plain": 3, "ridge": 1.0, "window": None}
+    assert build(window=7)["window"] == 7
+    given = {"ridge": 2.0}
+    assert filled(Shared, given) == {"ridge": 2.0, "window": None}
+    assert given == {"ridge": 2.0}
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(UnknownName, match="unknown setting 'rigde': did you mean 'ridge'"):
+        filled(Shared, {"rigde": 2.0})
+
+
+def test_names_and_defaults_stand_in_the_signature():
+    assert setting_names(build) == ["scale", "plain", "ridge", "window"]
+    assert {one.name: one.default for one in parameters(build)} == build()
+    assert setting_names(alone) == ["epsilon"]
+    assert (shared_settings(build), shared_settings(alone)) == (Shared, None)
+    assert list(settings_in(Shared)) == ["ridge", "window"]
+
+
+def test_help_explains_every_setting():
+    def copy(*, scale: Annotated[float, "How much to explore."] = 0.5, **settings: Unpack[Shared]) -> dict:
+        """Build something."""
+        return build(scale=scale, **settings)
+
+    text = inspect.getdoc(documented(copy, "Returns:\n    A record."))
+    assert text.startswith("Build something.")
+    assert "    scale: How much to explore. Default: 0.5." in text
+    assert "    ridge: λ of the fit. Default: 1.0." in text
+    assert "    window: W, the rewards that count. Default: None, all count." in text
+    assert text.endswith("Returns:\n    A record.")
+    assert list(inspect.signature(copy).parameters) == ["scale", "ridge", "window"]
+    assert copy(scale=2.0, ridge=3.0)["ridge"] == 3.0
