@@ -133,7 +133,10 @@ def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, fea
         newton.begin(load(at.theta, features), load(at.scores, arms)),
     )
     method = Method(built, partial(newton_length, family, closely=False), error, tolerance)
-    end = newton.descend(partial(newton.step, problem, method), first._replace(lost=jnp.asarray(False)), MOST_STEPS)
+    first = first._replace(
+        status=newton.CONVERGED * first.converged.astype(jnp.int32)
+    )  # a lost one may go on from here
+    end = newton.descend(partial(newton.step, problem, method), first, MOST_STEPS)
     store(out.theta, end.theta, features)
     store(out.scores, end.scores_of(problem), arms)
     out.steps[0] = end.steps.astype(jnp.int32)

@@ -42,6 +42,8 @@ FULL_STEP = 0.5  # Mr up to which the full Newton step is taken; self-concordanc
 LONGEST = 4.0  # Mr that a step with a kept curvature may have
 FEW_TRIALS = 6  # step lengths tried for a longer one
 MANY_TRIALS, SEARCH_RATIO = 40, 1.01  # or up to so many, until the minimum is bracketed as closely as that
+# How a descent stands: one number, because a kernel whose loop carries two truth values does not compile (JAX 0.11).
+GOING, CONVERGED, LOST = 0, 1, 2
 
 
 class Aim(NamedTuple):
@@ -59,12 +61,21 @@ class Place(NamedTuple):
     theta: Array  # (d,) θ
     scores: Array | None  # (m,) xᵀθ of every row, carried along; None: computed anew wherever they are needed
     steps: Array  # () taken so far
-    converged: Array  # () whether the last step was small enough, or no step was needed
-    lost: Array  # () whether the last step was not finite, and not taken
+    status: Array  # () int32: GOING, CONVERGED or LOST
     step: Array  # (d,) the last one; infinite where steps did not get as small as wanted, and rounding had to do
     length: Array  # () of it, as a share of the direction; 0 if none was taken
     reach: Array  # () of the whole direction
     note: Any = None  # the last `Aim.note`
+
+    @property
+    def converged(self) -> Array:
+        """Return whether the last step was small enough, or no step was needed."""
+        return self.status == CONVERGED
+
+    @property
+    def lost(self) -> Array:
+        """Return whether the last step was not finite, and not taken."""
+        return self.status == LOST
 
     def scores_of(self, problem: Problem) -> Array:
         """Return xᵀθ of every row."""
@@ -98,8 +109,8 @@ class Method(NamedTuple):
 
 def begin(theta: Array, scores: Array | None = None, note: Any = None) -> Place:
     """Return the place where a descent begins."""
-    no, zero = jnp.asarray(False), jnp.zeros((), theta.dtype)
-    return Place(theta, scores, jnp.zeros((), int), no, no, jnp.zeros_like(theta), zero, zero, note)
+    going, zero = jnp.full((), GOING, jnp.int32), jnp.zeros((), theta.dtype)
+    return Place(theta, scores, jnp.zeros((), int), going, jnp.zeros_like(theta), zero, zero, note)
 
 
 def step(problem: Problem, method: Method, now: Place) -> Place:
@@ -117,8 +128,8 @@ def step(problem: Problem, method: Method, now: Place) -> Place:
         theta=jnp.where(goes, now.theta + length * aim.direction, now.theta),
         scores=None if now.scores is None else jnp.where(goes, now.scores + length * moves, now.scores),
         steps=now.steps + 1,
-        converged=converged,
-        lost=lost,
+        # Not by `where`, of which the kernel's compiler takes small whole numbers for truth values.
+        status=CONVERGED * converged.astype(jnp.int32) + LOST * (lost & ~converged).astype(jnp.int32),
         step=jnp.where(goes, length * aim.direction, 0),
         length=jnp.where(goes, length, 0),
         reach=reach,
@@ -135,7 +146,7 @@ def line(problem: Problem, now: Place, direction: Array, moves: Array) -> Line:
 
 def descend(step: Callable[[Place], Place], now: Place, most: int | Array) -> Place:
     """Return the place where steps have converged, or come to no more, or are as many as that."""
-    return lax.while_loop(lambda now: (now.steps < most) & ~(now.converged | now.lost), step, now)
+    return lax.while_loop(lambda now: (now.steps < most) & (now.status == GOING), step, now)
 
 
 def patiently(
@@ -146,7 +157,7 @@ def patiently(
     def steps(now: Place) -> Place:
         now = descend(step, now, now.steps + patience)
         last = jnp.where(now.converged, now.step, jnp.inf)
-        return now._replace(converged=now.converged | rests(now), step=last)
+        return now._replace(status=jnp.where(rests(now), CONVERGED, now.status), step=last)
 
     return descend(steps, now, most)
 
