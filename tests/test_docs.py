@@ -14,7 +14,7 @@ from explorax import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-WITHOUT_LINKS = {"ARCHITECTURE.md", "CHANGELOG.md", "errata.md"}
+WITHOUT_LINKS = {"CHANGELOG.md", "errata.md"}
 SHOWN = {
     "index.md": 1,
     "quickstart.md": 3,

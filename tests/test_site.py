@@ -134,8 +134,8 @@ def test_rules_and_settings_are_those_of_the_code(site):
 
 
 def test_source_that_pages_link_to_is_in_the_site(site):
-    online = (ROOT / "src/explorax/glm/online.py").read_text()
-    assert " ".join(online.split()) in site.pages["source/src/explorax/glm/online.py.html"].text
+    proximal = (ROOT / "src/explorax/glm/proximal.py").read_text()
+    assert " ".join(proximal.split()) in site.pages["source/src/explorax/glm/proximal.py.html"].text
     for example in ROOT.glob("examples/*.py"):
         assert f"examples/{example.name}.html" in site.pages["source/examples.html"].links
 

@@ -88,5 +88,5 @@ def test_policies_that_an_agent_cannot_have():
     with pytest.raises(errors.InvalidArgument, match=r"policy must be a Policy, got 'lin_ts'. Build one with explorax"):
         checked_policy("lin_ts")
     old = Policy(policy.init, lambda key, state, arms, t: None, policy.update)
-    with pytest.raises(errors.InvalidArgument, match=r"policy.act takes no `offered`: give it that fifth argument"):
+    with pytest.raises(errors.InvalidArgument, match=r"policy.act takes no `mask`: give it that fifth argument"):
         checked_policy(old)

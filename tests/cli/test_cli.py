@@ -89,9 +89,11 @@ def test_the_command_line_is_light():
         explorax.cli.parser()
         print([name for name in ("jax", "numpy", "pyarrow", "matplotlib", "rich") if name in sys.modules])
         import explorax.policies.base, explorax.runner
-        print(explorax.simulate.__name__, explorax.policies.__name__, explorax.Agent.__name__, explorax.sets.__name__)
+        print(explorax.simulate.__name__, explorax.policies.__name__, explorax.glm_tsl.__name__)
+        print(explorax.Agent.__name__, explorax.arm_sets.__name__)
         print(set(explorax.__all__) <= set(dir(explorax)), all(hasattr(explorax, name) for name in explorax.__all__))
         print(hasattr(explorax, "nonsense"))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "simulate policies Agent explorax.agent.sets", "True True", "False"]
+    names = ["simulate explorax.policies glm_tsl", "Agent explorax.agent.arm_sets"]
+    assert done.stdout.splitlines() == ["[]", *names, "True True", "False"]

@@ -40,7 +40,7 @@ def test_reproduce_prints_and_writes(reproduced):
         assert str(out / name) in printed
         assert (out / name).stat().st_size > 0
     about = json.loads((out / "manifest.json").read_text())
-    assert about["settings"]["environment_settings"] == {"arms": 100, "parameter_variance": "printed"}
+    assert about["settings"]["environment_settings"] == {"n_arms": 100, "parameter_variance": "printed"}
     assert printed.startswith("3 tasks on 1 process; programs are compiled first, which may take a minute or more\n")
     assert about["command"].startswith("explorax reproduce logistic --dims 2")
     assert "--out" not in about["command"]

@@ -34,7 +34,7 @@ def test_the_settings_files_of_the_docstring_are_understood():
     found = from_settings({key: value for key, value in GOOD.items() if key != "dims"} | tomllib.loads(second))
     few, more = found.panels
     assert few == Panel("few arms", {"n_features": 5, "n_arms": 10}, {}, {"panel": "few arms"})
-    assert (more.label, more.curve_settings, more.tags) == ("more ridge", {"ridge": 9.0}, {"panel": "more ridge"})
+    assert (more.label, more.curve_settings, more.tags) == ("ridge", {"ridge": 9.0}, {"panel": "ridge"})
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,14 @@ def lowered_for_a_gpu(function, *given):
         return jax.jit(lambda *again: function(*again)).trace(*given).lower(lowering_platforms=("cuda",)).as_text()
 
 
+@pytest.mark.parametrize("wide", [True, False], ids=["64 bits", "32 bits"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_it_lowers_for_a_gpu_where_there_is_none(family):
+def test_it_lowers_for_a_gpu_where_there_is_none(family, wide):
+    with jax.enable_x64(wide):  # whole numbers are as wide as that
+        assert_lowers(family)
+
+
+def assert_lowers(family):
     history, kept, tilt = problem(family, 20, 100)
     batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), (history, kept, tilt))
     assert "xla.gpu.triton" in lowered_for_a_gpu(jax.vmap(partial(run, family, interpret=False)), *batch)
@@ -129,8 +135,10 @@ def descend(history, kept, tilt):
 def test_the_device_decides_not_the_default(monkeypatch):
     """With a GPU as JAX's first choice, what is placed on a CPU takes plain steps there, and only there."""
     given = problem("bernoulli", 6, 20)
-    plain = descend(*given)
-    monkeypatch.setattr(kernel, "suits", lambda columns: True)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    with monkeypatch.context() as without:
+        without.setattr(kernel, "suits", lambda columns: False)
+        plain = descend(*given)
     traced = jax.jit(lambda *arrays: descend(*arrays)).trace(*given)
     assert "xla.gpu.triton" not in traced.lower(lowering_platforms=("cpu",)).as_text()
     assert "xla.gpu.triton" in lowered_for_a_gpu(lambda *arrays: descend(*arrays), *given)

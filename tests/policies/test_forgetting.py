@@ -269,7 +269,7 @@ def changing_environment():
         scores = jnp.where(t < CHANGE, before.scores, -before.scores)
         return Offer(before.arms, jax.nn.sigmoid(scores), scores)
 
-    return Environment("turning", plain.features, False, plain.draw, offer, plain.reward)
+    return Environment("turning", plain.n_features, False, plain.draw, offer, plain.reward)
 
 
 @functools.cache

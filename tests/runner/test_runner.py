@@ -283,7 +283,12 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     """In this process, as on a GPU: each panel with the policies that it asks for, whatever was finished before."""
     monkeypatch.setattr(runner, "on_accelerator", lambda: True)
     settings = tomllib.loads(SETTINGS)
-    settings |= {"rounds": 40, "instances": 4, "measure": "reward", "environment_settings": {"arms": 6, "features": 2}}
+    settings |= {
+        "rounds": 40,
+        "instances": 4,
+        "measure": "reward",
+        "environment_settings": {"n_arms": 6, "n_features": 2},
+    }
     del settings["dims"]
     settings["panels"] = [
         {"label": "Much", "curve_settings": {"ridge": 1e6}, "tags": {"ridge": "1e6"}},

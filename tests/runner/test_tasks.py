@@ -30,5 +30,5 @@ def test_digests_change_with_what_decides_the_outcome():
     renamed = study(dims=[2])
     other = replace(renamed, panels=(renamed.panels[0]._replace(curve_settings={"ridge": 2.0}),))
     assert first.digest != expand(other, False)[0].digest
-    for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"arms": 7}}):
+    for changes in ({"seed": 1}, {"rounds": 90}, {"checkpoints": 4}, {"environment_settings": {"n_arms": 7}}):
         assert first.digest != expand(study(**changes), False)[0].digest

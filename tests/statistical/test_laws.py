@@ -8,9 +8,8 @@ import pytest
 from explorax.glm import families
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import factorize
+from explorax.glm.linalg import draw_tilt, factorize
 from explorax.glm.problem import hessian, posed
-from explorax.policies.glm_fpl import draw_tilt
 from explorax.policies.glm_tsl import sample
 from tests.problems import FAMILIES, random_history
 from tests.statistics import FALSE_ALARM, assert_standard_normal, same_law_pvalue
