@@ -138,15 +138,7 @@ def figure(
 
     `optima` are the largest possible average rewards, by panel; those that are not known are not drawn.
     """
-    for name, value, known in (("scale", scale, SCALES), ("measure", measure, MEASURES)):
-        if value not in known:
-            raise UnknownName(name, value, known)
-    if measure == "reward" and scale == "log":
-        raise InvalidArgument("scale='log' with measure='reward': averages change too little; use scale='linear'")
-    if bounds and scale != "log":
-        raise InvalidArgument(f"scale={scale!r} with bounds: they lie far above all curves; use scale='log'")
-    if not curves:
-        raise InvalidArgument("curves is empty: there is nothing to draw")
+    _check_figure(curves, measure, scale, bounds)
     labels = list(dict.fromkeys(curve.panel for curve in curves))
     rows = math.ceil(len(labels) / PANELS_IN_A_ROW)
     columns = math.ceil(len(labels) / rows)
@@ -192,6 +184,19 @@ def figure(
             drawn.suptitle(_literal(title), fontsize=10.5)
         drawn.draw_without_rendering()  # settles the layout in this style, whatever the caller's
     return drawn
+
+
+def _check_figure(curves: Sequence[Series], measure: str, scale: str, bounds: Sequence[Bound]) -> None:
+    """Raise unless there is something to draw, in a way that can be drawn."""
+    for name, value, known in (("scale", scale, SCALES), ("measure", measure, MEASURES)):
+        if value not in known:
+            raise UnknownName(name, value, known)
+    if measure == "reward" and scale == "log":
+        raise InvalidArgument("scale='log' with measure='reward': averages change too little; use scale='linear'")
+    if bounds and scale != "log":
+        raise InvalidArgument(f"scale={scale!r} with bounds: they lie far above all curves; use scale='log'")
+    if not curves:
+        raise InvalidArgument("curves is empty: there is nothing to draw")
 
 
 def to_bytes(drawn: Figure, kind: str = "png", dpi: int = 200) -> bytes:
