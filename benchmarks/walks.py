@@ -1,6 +1,6 @@
 """The files of the package that three calls pass through, in the order of their first visit.
 
-    python benchmarks/walks.py [--against REV]
+    python benchmarks/walks.py [--against REV] [--without-the-command]
 
 The walks are those of ARCHITECTURE.md: one round of GLM-FPL with fixed arms (`act` and `update`), `choose` and `learn`
 of an agent with it, and `explorax reproduce logistic` from the command to its outputs, where policies and their fits
@@ -35,8 +35,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", metavar="REV", help="a revision to compare with, such as HEAD~1")
     parser.add_argument("--json", action="store_true", help="print a JSON object in place of text")
+    parser.add_argument(
+        "--without-the-command", action="store_true", help="leave out the third walk, which takes longest"
+    )
     options = parser.parse_args()
-    found = walks()
+    found = walks(not options.without_the_command)
     if options.json:
         print(json.dumps(found))
         return 0
@@ -49,8 +52,8 @@ def main() -> int:
     return 0
 
 
-def walks() -> dict[str, Walk]:
-    """Return the walks of the three calls."""
+def walks(of_the_command: bool) -> dict[str, Walk]:
+    """Return the walks of the three calls, or of the first two."""
     import jax
     import numpy as np
 
@@ -73,7 +76,9 @@ def walks() -> dict[str, Walk]:
     with tempfile.TemporaryDirectory() as out:
         quick = ["reproduce", "logistic", "--quick", "--out", out, "--processes", "2", "--policies", "glm_fpl"]
         quick += ["--dims", "5", "--rounds", "60", "--instances", "2"]
-        calls = {"a round of GLM-FPL": play, "choose and learn": decide, "reproduce logistic": lambda: command(quick)}
+        calls: dict[str, Callable[[], Any]] = {"a round of GLM-FPL": play, "choose and learn": decide}
+        if of_the_command:
+            calls["reproduce logistic"] = lambda: command(quick)
         left_out = {"reproduce logistic": ("policies/", "glm/")}
         return {name: watched(call, left_out.get(name, ())) for name, call in calls.items()}
 

@@ -2,12 +2,16 @@
 jax and numpy."""
 
 import ast
+import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.architecture import EVERY_POLICY, SOURCE, listed_paths, ranks
+from tests.architecture import EVERY_POLICY, ROOT, SOURCE, listed_paths, ranks
 
 TESTS = Path(__file__).parent
 EXTRAS = {  # beside jax and numpy
@@ -85,6 +89,24 @@ def test_imports_are_found():
 
 def test_architecture_lists_every_module_and_no_other():
     assert set(RANKS) == {module for module in MODULES if not needs_no_place(module)}
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_the_walks_are_those_that_calls_take():
+    """The first two; the third takes as long as a run, and its files need only be there."""
+    _, _, text = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## Three walks\n")
+    text, _, _ = text.partition("\n## What to touch\n")
+    written = [re.findall(r"`([\w/]+\.py)`", part) for part in re.split(r"\n\*\*", text)[1:]]
+    command = [sys.executable, str(ROOT / "benchmarks/walks.py"), "--json", "--without-the-command"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": "src"}, cwd=ROOT
+    )
+    (first, _), (second, _) = json.loads(done.stdout.splitlines()[-1]).values()
+    assert written[0] == first
+    assert set(written[1]) == set(second) - set(first)
+    assert set(first) <= set(second)
+    assert len(written[2]) > 20
+    assert set(written[2]) <= set(MODULES)
 
 
 def test_the_runner_names_no_experiment():
