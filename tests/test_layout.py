@@ -114,6 +114,17 @@ def test_the_runner_names_no_experiment():
     assert {name for name in known if name.startswith(("experiments/", "arena/"))} == {"experiments/study.py"}
 
 
+MEMORIES = {"Memory", "RowMemory", "FixedArms", "KeptRows", "Summary", "Buffer", "Grouped", "Rows", "Recent", "Moments"}
+
+
+@pytest.mark.parametrize("module", [path for path in MODULES if not path.startswith(("glm/memory/", "glm/history"))])
+def test_nobody_asks_what_kind_of_memory_there_is(module):
+    for node in ast.walk(ast.parse((SOURCE / module).read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            kinds = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+            assert not kinds & MEMORIES, ast.unparse(node)
+
+
 def mirrored(module):
     """The tests of a module, in the place that mirrors its own."""
     folder, _, name = module.removesuffix(".py").rpartition("/")
