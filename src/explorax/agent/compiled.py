@@ -151,48 +151,48 @@ class Rule:
     floor: float = 0.0  # the probability of an arm that is drawn uniformly in place of the policy's
 
     def decide(
-        self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None
+        self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None
     ) -> tuple[Array, Array | None]:
         """Return [arm, forced, converged, C], and the policy's P(arm) if there is a formula for it.
 
         C counts how often the policy chose the arm, in the decision and its repetitions.  `keys` holds one for
         decisions, one for their repetitions, and one for the floor.
         """
-        action = self.act(key_at(keys[0], t), state, arms, t, offered)
+        action = self.act(key_at(keys[0], t), state, arms, t, mask)
         arm, count, probability = action.arm, jnp.ones((), int), None
         if self.floor:
-            arm = self.floored(keys[2], action.arm, arms, t, offered)
+            arm = self.floored(keys[2], action.arm, arms, t, mask)
             count = jnp.asarray(arm == action.arm, int)
         if self.probabilities is not None:
-            probability = self.probabilities(state, arms, t, offered)[arm]
+            probability = self.probabilities(state, arms, t, mask)[arm]
         elif self.draws:
-            count = count + jnp.sum(self.drawn(keys[1], state, arms, t, offered) == arm)
+            count = count + jnp.sum(self.drawn(keys[1], state, arms, t, mask) == arm)
         whole = jnp.stack([jnp.asarray(each, int) for each in (arm, action.forced, action.converged, count)])
         return whole, probability
 
-    def floored(self, lots: Array, arm: Array, arms: Array, t: Array, offered: Array | None) -> Array:
+    def floored(self, lots: Array, arm: Array, arms: Array, t: Array, mask: Array | None) -> Array:
         """Return the arm, or with the probability of the floor one drawn uniformly from those on offer."""
         whether, which = jax.random.split(key_at(lots, t))
-        everything = jnp.ones(arms.shape[0], bool) if offered is None else offered
+        everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
         another = counted(jax.random.randint(which, (), 0, jnp.sum(everything)), everything)
         threshold = min(round(self.floor * 2**32), 2**32 - 1)  # whole numbers: float32 would round a small floor
         return jnp.where(jax.random.bits(whether, (), jnp.uint32) < jnp.uint32(threshold), another, arm)
 
-    def frequencies(self, keys: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
+    def frequencies(self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
         """Return (K,) how often each arm comes up in a decision and its repetitions, or P(arm) by the formula."""
         if self.probabilities is not None:
-            return self.probabilities(state, arms, t, offered)
-        found = self.act(key_at(keys[0], t), state, arms, t, offered).arm[None]
+            return self.probabilities(state, arms, t, mask)
+        found = self.act(key_at(keys[0], t), state, arms, t, mask).arm[None]
         if self.draws:
-            found = jnp.concatenate([found, self.drawn(keys[1], state, arms, t, offered)])
+            found = jnp.concatenate([found, self.drawn(keys[1], state, arms, t, mask)])
         return jnp.bincount(found, length=arms.shape[0])
 
-    def drawn(self, lots: Array, state: State, arms: Array, t: Array, offered: Array | None) -> Array:
+    def drawn(self, lots: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
         """Return (M,) the arms of repeated decisions."""
 
         def again(key: Array) -> Array:
             redrawn = state if self.redraw is None else self.redraw(key, state)
-            return self.act(key, redrawn, arms, t, offered).arm
+            return self.act(key, redrawn, arms, t, mask).arm
 
         return jax.vmap(again)(jax.random.split(key_at(lots, t), self.draws))
 
@@ -236,25 +236,23 @@ def decision(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: 
 
 @kept
 def decisions(
-    rule: Rule, packing: Packing, shape: tuple[int, ...], offered: tuple[int, ...] | None, count: int
+    rule: Rule, packing: Packing, shape: tuple[int, ...], mask: tuple[int, ...] | None, count: int
 ) -> Callable[..., Any]:
     """Compile `rule.decide` for a batch of decisions, with the same arms on offer or with arms of their own.
 
     The repetitions of a decision fill a processor's caches, so with these it is one decision after the other.
     """
-    arms_differ, offers_differ = len(shape) == 3, offered is not None and len(offered) == 2
+    arms_differ, masks_differ = len(shape) == 3, mask is not None and len(mask) == 2
     if not rule.draws:
-        axes = (None, None, 0 if arms_differ else None, 0, 0 if offers_differ else None)
+        axes = (None, None, 0 if arms_differ else None, 0, 0 if masks_differ else None)
         return compiled(on_packed(rule.decide, packing), in_axes=axes)
 
-    def in_turn(keys: Array, state: State, arms: Array, times: Array, offered: Array | None) -> Any:
+    def in_turn(keys: Array, state: State, arms: Array, times: Array, mask: Array | None) -> Any:
         def one(own: Any) -> Any:
-            t, its_arms, its_offered = own
-            return rule.decide(
-                keys, state, its_arms if arms_differ else arms, t, its_offered if offers_differ else offered
-            )
+            t, its_arms, its_mask = own
+            return rule.decide(keys, state, its_arms if arms_differ else arms, t, its_mask if masks_differ else mask)
 
-        return lax.map(one, (times, arms if arms_differ else None, offered if offers_differ else None))
+        return lax.map(one, (times, arms if arms_differ else None, mask if masks_differ else None))
 
     return compiled(on_packed(in_turn, packing))
 
