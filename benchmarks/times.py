@@ -97,7 +97,10 @@ def prepared_rounds(policy: str) -> Callable[[], int]:
     import explorax
     from explorax import environments
 
-    world = environments.make("logistic", n_features=FEATURES, n_arms=ARMS)
+    try:
+        world = environments.make("logistic", n_features=FEATURES, n_arms=ARMS)
+    except explorax.errors.UnknownName:  # as earlier revisions have it
+        world = environments.make("logistic", features=FEATURES, arms=ARMS)
 
     def play() -> int:
         explorax.simulate(explorax.make(policy), world, rounds=ROUNDS, instances=50, seed=SEED, checkpoints=1)
