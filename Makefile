@@ -7,7 +7,16 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # What is checked: never what runs leave behind.
 SOURCES := src tests benchmarks examples docs/hooks
+PAGES := README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
 export PYTHONUNBUFFERED := 1
+
+# How code, docstrings and pages are written.  Tests misspell names on purpose.
+define STYLE
+$(BIN)/ruff check $(SOURCES)
+$(BIN)/ruff format --check $(SOURCES)
+$(BIN)/pymarkdown --config .pymarkdown.json scan --recurse $(PAGES)
+$(BIN)/codespell src examples $(PAGES)
+endef
 
 .PHONY: demo test lint docs stress clean
 
@@ -16,14 +25,12 @@ demo: $(VENV)/.run-$(VERSION)  ## a small version of the paper's Figure 1: a tab
 
 test: $(VENV)/.develop-$(VERSION)  ## all tests and checks
 	@echo "Checking style, then running some 4000 tests in two processes, then checking types: 12 minutes on two cores."
-	$(BIN)/ruff check $(SOURCES)
-	$(BIN)/ruff format --check $(SOURCES)
+	$(STYLE)
 	$(BIN)/python -m pytest
 	$(BIN)/mypy
 
 lint: $(VENV)/.develop-$(VERSION)  ## the checks without the tests
-	$(BIN)/ruff check $(SOURCES)
-	$(BIN)/ruff format --check $(SOURCES)
+	$(STYLE)
 	$(BIN)/mypy
 
 docs: $(VENV)/.develop-$(VERSION)  ## the site, in site/; a broken link is an error (`make test` builds it too)

@@ -64,7 +64,7 @@ def test_slopes_near_a_parameter(family):
     ends = {}
     for sign in (1, -1):
         found = minimize_scalar(lambda z, s=sign: s * float(slope(np.float64(z))), bounds=(-2, 2), method="bounded")
-        ends[sign] = min([sign * float(slope(np.float64(z))) for z in (found.x, -2.0, 2.0)]) * sign
+        ends[sign] = min(sign * float(slope(np.float64(z))) for z in (found.x, -2.0, 2.0)) * sign
     assert theory.min_slope_near(family, theta) == pytest.approx(ends[1], rel=1e-5)
     assert theory.max_slope_near(family, theta) == pytest.approx(ends[-1], rel=1e-5)
 

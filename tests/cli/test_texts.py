@@ -3,7 +3,6 @@
 import pytest
 
 import explorax
-import explorax.runner
 from explorax import cli
 
 
