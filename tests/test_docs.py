@@ -14,7 +14,7 @@ from explorax import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-WITHOUT_LINKS = {"CHANGELOG.md", "errata.md"}
+WITHOUT_LINKS = {"CHANGELOG.md", "SECURITY.md", "errata.md"}
 SHOWN = {
     "index.md": 1,
     "quickstart.md": 3,
@@ -28,13 +28,15 @@ SHOWN = {
 def test_readme_code_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # it saves an agent
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) >= 5
-    namespace = {}
+    assert len(blocks) == 2  # an agent, a simulation
     for block in blocks:
-        exec(block, namespace)
-    printed = capsys.readouterr().out
-    assert "did you mean 'glm_tsl'?" in printed
-    assert "glm_fpl" in printed
+        exec(block, {})
+    arm, propensity, *regrets = capsys.readouterr().out.split()
+    assert arm in ("red", "green", "blue")
+    assert 0 < float(propensity) <= 1
+    names, values = regrets[::2], [float(value) for value in regrets[1::2]]
+    assert names == ["glm_tsl:", "glm_fpl:", "uniform:"]
+    assert max(values[:2]) < values[2] / 2  # what is learned in 200 rounds; uniform choices have 67, the others 15
 
 
 @pytest.mark.parametrize(("page", "least"), SHOWN.items())
@@ -62,15 +64,6 @@ def test_the_study_of_the_quickstart_runs(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert all(label in printed for label in ("GLM-TSL (informal)", "GLM-TSL, a = 1/2", "Uniform"))
     assert Path("results/first/report.html").stat().st_size > 0
-
-
-def test_readme_table_is_the_registry():
-    rows = [
-        f"| `{e.name}` | {e.title} | {e.randomized} | {', '.join(e.families)} | "
-        f"{', '.join(e.designs) or '-'} | {e.cost} |"
-        for e in explorax.list_policies().values()
-    ]
-    assert "\n".join(rows) in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
