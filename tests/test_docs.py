@@ -22,6 +22,10 @@ SHOWN = {
     "adding-a-policy.md": 5,
     "adding-a-memory.md": 2,
     "theory.md": 3,
+    "migration/mabwiser.md": 2,
+    "migration/contextualbandits.md": 2,
+    "migration/vowpal-wabbit.md": 2,
+    "migration/bayesianbandits.md": 2,
 }  # page -> blocks of code
 
 
