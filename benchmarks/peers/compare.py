@@ -32,7 +32,7 @@ from explorax.plot import save
 
 
 def pinned_versions() -> dict[str, str]:
-    """explorax's version, and those that the environments of the others have."""
+    """Return the versions of explorax and of the packages in the environments of the others."""
     found = {"explorax": version("explorax")}
     for peer in PEERS:
         pins = dict(line.split("==") for line in (REQUIREMENTS / f"{peer}.txt").read_text().split())
