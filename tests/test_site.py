@@ -180,7 +180,7 @@ def test_what_is_broken_fails_the_build(copy, tmp_path):
     ("link", "origin", "turned"),
     [
         ("results.md#speed", "docs/errata.md", "results.md#speed"),
-        ("../README.md#policies", "docs/errata.md", "algorithms.md"),
+        ("../src/explorax/registry.py", "docs/errata.md", "algorithms.md"),
         ("../README.md", "docs/errata.md", "index.md"),
         ("../CHANGELOG.md", "docs/errata.md", "changelog.md"),
         ("docs/results.md#speed", "CHANGELOG.md", "results.md#speed"),

@@ -1,5 +1,7 @@
 """The results as Markdown, and the page that has them."""
 
+import textwrap
+
 from contenders import REGRET_OF, TIME_OF, Size
 from results import Estimate, Row, Spread, Table
 
@@ -14,7 +16,7 @@ def markdown(tables: list[Table], size: Size, versions: dict[str, str], command:
         + ", ".join(f"{name} {version}" for name, version in versions.items())
         + "."
     )
-    return "\n\n".join([about, *(section(table, size) for table in tables)])
+    return "\n\n".join([wrapped(about), *(section(table, size) for table in tables)])
 
 
 def section(table: Table, size: Size) -> str:
@@ -24,7 +26,9 @@ def section(table: Table, size: Size) -> str:
     lines = [
         f"### {str(table.kind).capitalize()}",
         "",
-        f"K = {arms}, d = {features}; uniform choices have a regret of {table.uniform.mean:.0f}. {verdicts(table)}",
+        wrapped(
+            f"K = {arms}, d = {features}; uniform choices have a regret of {table.uniform.mean:.0f}. {verdicts(table)}"
+        ),
         "",
         f"| library | algorithm | tuned | regret | regret − {reference}'s | µs per decision | time ÷ {TIME_OF}'s |",
         "|---|---|---|---|---|---|---|",
@@ -55,6 +59,11 @@ def line(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def wrapped(text: str) -> str:
+    """Wrap a paragraph as all pages are, at 100 columns."""
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def interval(value: Estimate) -> str:
     return f"{value.mean:.1f} ({value.low:.1f} to {value.high:.1f})"
 
@@ -76,7 +85,7 @@ def verdicts(table: Table) -> str:
     alike, higher = others.count("alike"), others.count("higher")
     return (
         f"The other libraries' {len(others)} contenders next to {reference}: lower regret {len(lower)}{named}, "
-        f"not to be told apart {alike}, higher regret {higher}."
+        f"no significant difference {alike}, higher regret {higher}."
     )
 
 

@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 
 PAGES = {"CHANGELOG.md": "changelog.md", "ARCHITECTURE.md": "architecture.md"}
-STAND_INS = {"README.md#policies": "algorithms.md", "README.md": "index.md"}  # what the site has in their place
+STAND_INS = {"src/explorax/registry.py": "algorithms.md", "README.md": "index.md"}  # what the site has in their place
 LINK = re.compile(r"(?<=\]\()[^()\s]+(?=\))")  # the target in [text](target)
 SOURCES = {".py": "python", ".toml": "toml", ".txt": "text"}  # what a folder is searched for -> its language
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n"
