@@ -34,7 +34,8 @@ from jax import Array
 from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Rows
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer, expected_arrays
 from explorax.policies.exploration import best
 from explorax.policies.glm_ensemble import shares

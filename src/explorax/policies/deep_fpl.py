@@ -31,7 +31,8 @@ from jax import Array
 
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument, UnknownName
-from explorax.policies.base import Action, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, RoundTrainer, Trainer, expected_arrays
 from explorax.policies.exploration import best
 from explorax.policies.settings import DeepSettings

@@ -30,7 +30,7 @@ from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.history import Rows
 from explorax.networks import Network, Params, check_network, mlp
-from explorax.policies.base import Expected, size_and_dtype
+from explorax.policies.checked import Expected, size_and_dtype
 from explorax.policies.settings import DeepSettings, Loss
 
 REPLAYS = ("recent", "uniform")

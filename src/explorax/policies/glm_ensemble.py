@@ -51,7 +51,8 @@ from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies import exploration, glm_model
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.exploration import best
 from explorax.policies.glm_model import GLMModel, GLMState, expected_arrays
 from explorax.policies.settings import GLMSettings

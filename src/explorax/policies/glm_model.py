@@ -26,16 +26,8 @@ from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
 from explorax.policies import exploration
-from explorax.policies.base import (
-    Action,
-    Expected,
-    Policy,
-    Program,
-    check_design,
-    checked_init,
-    compiled,
-    size_and_dtype,
-)
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, check_design, checked_init, compiled, size_and_dtype
 from explorax.policies.exploration import Exploration
 from explorax.policies.settings import GLMSettings
 

@@ -44,7 +44,8 @@ from explorax.glm.ball import minimize_quadratic, of_root
 from explorax.glm.families import Family
 from explorax.glm.linalg import shrinkage
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled, size_and_dtype
 from explorax.policies.confidence import failure
 from explorax.policies.settings import RewardFamily, Warmup
 

@@ -25,7 +25,8 @@ from explorax.glm import families
 from explorax.glm.history import Moments, check_forgetting
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, check_design, checked, size_and_dtype
 from explorax.policies.confidence import check_confidence, failure
 from explorax.policies.settings import LinearSettings
 

@@ -35,7 +35,8 @@ from jax import Array
 from explorax.checks import check_positive, is_number
 from explorax.errors import InvalidArgument
 from explorax.networks import Params
-from explorax.policies.base import Policy, checked_init
+from explorax.policies.base import Policy
+from explorax.policies.checked import checked_init
 from explorax.policies.deep_fpl import program
 from explorax.policies.deep_model import DeepModel, DeepState, RoundTrainer
 from explorax.policies.settings import DeepSettings

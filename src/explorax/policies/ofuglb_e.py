@@ -39,7 +39,8 @@ from explorax.glm.ball import BallFit, fit_on_ball
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.glm.problem import WeightedRows
 from explorax.policies import exploration, glm_model
-from explorax.policies.base import Policy, checked_init
+from explorax.policies.base import Policy
+from explorax.policies.checked import checked_init
 from explorax.policies.confidence import failure
 from explorax.policies.glm_model import GLMModel, GLMState, program
 from explorax.policies.settings import Capacity, Full, NFeatures, Tolerance, Warmup

@@ -37,7 +37,8 @@ from explorax.glm.memory.kept_rows import KeptRows
 from explorax.glm.memory.summary import Summary
 from explorax.networks import check_network
 from explorax.policies import representation
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best, counted

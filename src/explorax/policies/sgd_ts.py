@@ -41,7 +41,8 @@ from explorax.glm.families import Family
 from explorax.glm.fit import default_tolerance, newton
 from explorax.glm.history import Rows
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled, size_and_dtype
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled, size_and_dtype
 from explorax.policies.settings import RewardFamily, Warmup
 
 RADIUS = 2.0  # of the ball around θ̂

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from explorax.policies.base import Action, Expected, Policy, checked
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, checked
 from explorax.policies.exploration import best
 from explorax.policies.linear_model import check_finite_rewards
 
