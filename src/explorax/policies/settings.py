@@ -34,8 +34,7 @@ Ridge = Annotated[
     float,
     Setting(
         1.0,
-        "The ridge λ of the fit: the prior of θ is N(0, I/λ). "
-        "It must be above 0; 0 is allowed in the Gaussian family.",
+        "The ridge λ of the fit: the prior of θ is N(0, I/λ). It must be above 0; 0 is allowed in the Gaussian family.",
     ),
 ]
 Warmup = Annotated[
@@ -44,6 +43,14 @@ Warmup = Annotated[
         "basis",
         'The forced rounds at the start: "basis" pulls d arms that span the space, "first" the first d arms, "none" no '
         'arm; "theory" repeats the basis as often as the theorem requires (some GLM policies only).',
+    ),
+]
+PlainWarmup = Annotated[
+    str,
+    Setting(
+        "none",
+        'The forced rounds at the start: "basis" pulls d arms that span the space, "first" the first d arms, "none" no '
+        "arm.",
     ),
 ]
 Horizon = Annotated[int | None, Setting(None, 'The number n of rounds. Only "theory" needs it.')]
@@ -158,14 +165,7 @@ class LinearSettings(TypedDict, total=False):
 
     ridge: Annotated[float, Setting(1.0, "The ridge λ of the regression, above 0.")]
     noise_std: Annotated[float, Setting(1.0, "The standard deviation σ of a reward, above 0 (R in the papers).")]
-    warmup: Annotated[
-        str,
-        Setting(
-            "none",
-            'The forced rounds at the start: "basis" pulls d arms that span the space, "first" the first d arms, '
-            '"none" no arm.',
-        ),
-    ]
+    warmup: PlainWarmup
     horizon: Annotated[int | None, Setting(None, 'The number n of rounds. The design "theory" needs it or `delta`.')]
     delta: Annotated[
         float | None,
