@@ -10,6 +10,7 @@ A setting that only one builder takes has its default and its meaning in the sig
 the names and types, `filled` reads the defaults, and `documented` makes the text that `help` shows.
 """
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -65,6 +66,21 @@ def setting_names(builder: Callable[..., Any]) -> list[str]:
     return [parameter.name for parameter in parameters(builder)]
 
 
+def defaults(**own: Any) -> Callable[[Builder], Builder]:
+    """Decorate a builder whose defaults of shared settings differ from those that the TypedDict declares."""
+
+    def decorated(builder: Builder) -> Builder:
+        @functools.wraps(builder)
+        def build(**settings: Any) -> Any:
+            return builder(**(own | settings))
+
+        changed: Any = build
+        changed.own_defaults = own
+        return changed
+
+    return decorated
+
+
 def filled(kind: type[Kind], given: Kind) -> Kind:
     """Return the given settings together with the defaults of all others.
 
@@ -91,10 +107,11 @@ def parameters(builder: Callable[..., Any]) -> list[inspect.Parameter]:
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
             found.append(parameter)
     if kind is not None:
-        hints = get_type_hints(kind, include_extras=True)
+        hints, own = get_type_hints(kind, include_extras=True), getattr(builder, "own_defaults", {})
         for name, setting in settings_in(kind).items():
             keyword = inspect.Parameter.KEYWORD_ONLY
-            found.append(inspect.Parameter(name, keyword, default=setting.default, annotation=hints[name]))
+            default = own.get(name, setting.default)
+            found.append(inspect.Parameter(name, keyword, default=default, annotation=hints[name]))
     return found
 
 
@@ -138,6 +155,7 @@ def without_setting(hint: Any) -> Any:
 def explained(parameter: inspect.Parameter) -> str:
     """Return the lines of an `Args` section that explain one setting."""
     setting = setting_of(parameter.annotation)
-    default = f" Default: {setting.shown or repr(parameter.default)}."
+    shown = setting.shown if parameter.default == setting.default else None
+    default = f" Default: {shown or repr(parameter.default)}."
     words = (setting.meaning or "See the rule above.") + ("" if parameter.default is parameter.empty else default)
     return textwrap.fill(f"{parameter.name}: {words}", WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)

@@ -25,6 +25,7 @@ UAI 2019.
 
 from typing import Annotated, Unpack
 
+from explorax.builders import defaults
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
@@ -34,6 +35,7 @@ from explorax.policies.pseudo_rewards import perturbed_history
 from explorax.policies.settings import GLMSettings
 
 
+@defaults(family="gaussian")
 def lin_phe(
     *,
     scale: Annotated[float, "How much to explore: the number a of pseudo-rewards for each reward, above 0."] = 0.5,
@@ -41,7 +43,6 @@ def lin_phe(
     **settings: Unpack[GLMSettings],
 ) -> Policy:
     """Build LinPHE, which fits a linear model to rewards and random pseudo-rewards.  Its family is Gaussian."""
-    settings.setdefault("family", "gaussian")
     model = GLMModel(**settings)
     if model.glm.name != "gaussian":
         raise InvalidArgument(

@@ -33,6 +33,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.builders import defaults
 from explorax.checks import check_positive, is_number
 from explorax.errors import InvalidArgument
 from explorax.networks import Params
@@ -96,6 +97,7 @@ class TiedTrainer(RoundTrainer):
         return super().step(state._replace(optimizer=state.optimizer._replace(examples=examples)), key)
 
 
+@defaults(replay="uniform", steps=10)
 def neural_pr(
     *,
     scale: Annotated[
@@ -111,8 +113,7 @@ def neural_pr(
     if not (is_number(scale) and scale >= 0):
         raise InvalidArgument(f"scale must be a finite number of at least 0, got {scale!r}.")
     check_positive("ridge", ridge)
-    defaults: DeepSettings = {"replay": "uniform", "steps": 10}
-    model = DeepModel(**(defaults | settings))
+    model = DeepModel(**settings)
     plain = model.trainer(TiedTrainer)
     trainer = replace(plain, optimizer=tied(plain.optimizer))
 

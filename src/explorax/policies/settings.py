@@ -27,7 +27,6 @@ RewardFamily = Annotated[
     Setting(
         "bernoulli",
         'The reward family: "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson", or a `Family` of your own.',
-        "'bernoulli', but 'gaussian' in LinPHE",
     ),
 ]
 Ridge = Annotated[
@@ -53,7 +52,9 @@ PlainWarmup = Annotated[
         "arm.",
     ),
 ]
-Horizon = Annotated[int | None, Setting(None, 'The number n of rounds. Only "theory" needs it.')]
+Horizon = Annotated[
+    int | None, Setting(None, 'The number n of rounds, at least 1. Only design="theory" and warmup="theory" need it.')
+]
 Capacity = Annotated[int, Setting(10_000, "The number of rewards to keep if arms change, at least 1.")]
 Full = Annotated[
     WhenFull, Setting("error", 'What to do when `capacity` rewards are kept: raise an "error", or "forget" the oldest.')
@@ -189,13 +190,12 @@ class DeepSettings(TypedDict, total=False):
         Any, Setting(None, "An optimizer of optax that replaces Adam, for example `optax.sgd(0.1)`.", "None, Adam")
     ]
     batch: Annotated[int, Setting(32, "The number of examples in a mini-batch.")]
-    steps: Annotated[int, Setting(1, "The number of training steps after each reward.", "1, but 10 in NPR")]
+    steps: Annotated[int, Setting(1, "The number of training steps after each reward.")]
     replay: Annotated[
         Literal["recent", "uniform"],
         Setting(
             "recent",
             'The examples in a mini-batch: the most "recent" ones, or a "uniform" draw from all that are kept.',
-            "'recent', but 'uniform' in NPR",
         ),
     ]
     capacity: Annotated[
