@@ -24,10 +24,10 @@ all members share.  It is fitted when the member decides, to the tolerance, at t
 M.
 
 **The posterior.**  In the Gaussian family with a = σ, for given pulls and rewards, the θ_m are independent draws from
-the exact posterior N(θ̂, σ² (G + λI)⁻¹).  In other families Cov θ_m ≈ H⁻¹ (a² G + (a/a₀)² λI) H⁻¹ with H = Σ μ̇ X_l
-X_lᵀ + λI, which is nearly H⁻¹ for a = a₀ if slopes are near their largest value.  a₀ = √μ̇max makes the noise in
-rewards and in the prior agree: 0.5 in the Bernoulli family, and 1 in the Gaussian family and in the Poisson family,
-which has no largest slope.
+the exact posterior N(θ̂, σ² (G + λI)⁻¹).  In other families Cov θ_m ≈ H⁻¹ (a² G + (a/a₀)² λI) H⁻¹ with
+H = Σ μ̇ X_l X_lᵀ + λI, which is nearly H⁻¹ for a = a₀ if slopes are near their largest value.  a₀ = √μ̇max makes the
+noise in rewards and in the prior agree: 0.5 in the Bernoulli family, and 1 in the Gaussian family and in the Poisson
+family, which has no largest slope.
 
 **The number of members** is our choice.  The theory of linear bandits asks for a multiple of d log n, and with fewer
 members it happens more often that none of them prefers the best arm.  A decision costs the same for any M; a reward

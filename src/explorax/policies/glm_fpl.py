@@ -17,10 +17,10 @@ so that one d-vector S, drawn through a factor of G, has the same law for a past
 linear tilt.  (This is exact for Gaussian noise only.)  Near θ̄ the covariance of θ̃ is a² H⁻¹GH⁻¹.
 
 **Noise in the prior.**  With `prior_noise` the tilt is S ~ N(0, a² (G + λI)); in the Gaussian family θ̃ then has
-exactly the law of GLM-TSL.  With a discount or a window (`glm.history`) G is the weighted sum, S ~ N(0, a² Σ w_l X_l
-X_lᵀ): a reward of weight w has the noise of w rewards.  In directions that were not seen lately, θ̃ then returns to the
-mean of the prior without any noise, and these directions are not explored again.  `prior_noise` avoids that, and is
-recommended with a discount or a window.
+exactly the law of GLM-TSL.  With a discount or a window (`glm.history`) G is the weighted sum,
+S ~ N(0, a² Σ w_l X_l X_lᵀ): a reward of weight w has the noise of w rewards.  In directions that were not seen lately,
+θ̃ then returns to the mean of the prior without any noise, and these directions are not explored again.  `prior_noise`
+avoids that, and is recommended with a discount or a window.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, sections 3.2 and 3.3.
 """

@@ -5,12 +5,11 @@ The score of an arm is its estimated mean reward plus a bonus for uncertainty:
     pull argmax_i μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹},    θ̄ the ridge maximum-likelihood estimate,  G = Σ_l X_l X_lᵀ
 
     ρ       `width`        σ in the informal design (0.5 for Bernoulli rewards),
-                           (2 μ̇max κ R_max / μ̇min) √(2 d log n · log(2 d n²)) in the theory's, κ = √(3 + 2 log(1 +
-                           2L²))
+                           (2 μ̇max κ R_max / μ̇min) √(2 d log n · log(2 d n²)) in the theory's,
+                           κ = √(3 + 2 log(1 + 2L²))
     L       `max_norm`     the largest ‖x_i‖; default: that of the arms on offer
     R_max   `max_reward`   the largest reward
-            `radius`       project θ̄ onto the admissible set {‖θ‖ ≤ radius} first (Filippi's eq. 6); default: no
-            projection
+            `radius`       θ̄ is first projected onto the admissible set {‖θ‖ ≤ radius} (Filippi's eq. 6) if given
 
 Reference: Filippi, Cappé, Garivier & Szepesvári, Parametric Bandits: The Generalized Linear Case, NeurIPS 2010.
 """

@@ -19,9 +19,9 @@ bonus for uncertainty:
 
 **Where the constants come from.**  β is Theorem 1 of the paper, and B its Theorem 3.  We had both from secondary
 sources, and therefore derived them again.  A learner of regret B has Σ (z_s − x_sᵀθ*)² ≤ 1 + (4/κ) B + (8R²/κ²) log(…),
-by strong convexity along each x and a self-normalized bound (Abbasi-Yadkori et al., AISTATS 2012).  We add λ‖θ*‖² ≤
-λS², and completing the square turns the sum into ‖θ* − θ̂‖²_A.  For θ_1 = 0 the last term of B could be κλS²/2; we keep
-that of the paper.  The two ridges of the paper, of A and of θ̂, are the same here.
+by strong convexity along each x and a self-normalized bound (Abbasi-Yadkori et al., AISTATS 2012).  We add
+λ‖θ*‖² ≤ λS², and completing the square turns the sum into ‖θ* − θ̂‖²_A.  For θ_1 = 0 the last term of B could be
+κλS²/2; we keep that of the paper.  The two ridges of the paper, of A and of θ̂, are the same here.
 
 Reference: Jun, Bhargava, Nowak & Willett, Scalable Generalized Linear Bandits: Online Computation and Hashing,
 NeurIPS 2017.

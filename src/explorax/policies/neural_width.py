@@ -21,9 +21,9 @@ comes, before it is trained on the reward.  Those are the weights of the decisio
 family, from the last weights.  The papers take the squared loss with a penalty ½ mλ ‖θ − θ_0‖² and descend from θ_0 in
 each round.  f is the score η of the family, so in the Bernoulli family a width is measured in log-odds.
 
-*The numbers.*  The papers search for λ, γ and ν on grids, which we could not check.  The authors' programs start from ν
-= 1 and λ = 0.001, with ν under the root.  Our defaults did well among powers of ten if arms are pictures of digits (the
-data set "digits" of the library); any γ from 0.01 to 1 did as well there.
+*The numbers.*  The papers search for λ, γ and ν on grids, which we could not check.  The authors' programs start from
+ν = 1 and λ = 0.001, with ν under the root.  Our defaults did well among powers of ten if arms are pictures of digits
+(the data set "digits" of the library); any γ from 0.01 to 1 did as well there.
 """
 
 from collections.abc import Callable

@@ -15,8 +15,8 @@ that the paper draws; `glm.polya_gamma` explains how, and to what error.)  Rewar
 likelihood of a GLM fit.
 
 **Where the chain starts.**  A decision does not change the state, so its chain cannot continue from the end of the last
-one.  It starts from a draw of GLM-TSL around θ̄, which is already near the posterior.  For one feature that is 1, λ =
-1, and N rewards that sum up to Y, the Kolmogorov distance from the posterior is
+one.  It starts from a draw of GLM-TSL around θ̄, which is already near the posterior.  For one feature that is 1,
+λ = 1, and N rewards that sum up to Y, the Kolmogorov distance from the posterior is
 
     sweeps                    0       1       2       4       8
     N = 10,    Y = 10         .034    .012    .006    .00     .00
@@ -33,8 +33,8 @@ A sweep costs a draw for each arm and a factorization, about as much as a Newton
 an arm of its own (N = 1), and a sweep goes through all rows for which there is room (`capacity`): correct, but
 expensive.  The policy needs memory="exact".
 
-Reference: Dumitrascu, Feng & Engelhardt, PG-TS: Improved Thompson Sampling for Logistic Contextual Bandits, NeurIPS
-2018.
+Reference: Dumitrascu, Feng & Engelhardt, PG-TS: Improved Thompson Sampling for Logistic Contextual Bandits,
+NeurIPS 2018.
 """
 
 from dataclasses import dataclass

@@ -10,8 +10,8 @@ If arms change, each reward is an arm of its own, and ⌈a⌉ pseudo-rewards for
 the history, counted from 0, gets ⌈a(i+1)⌉ − ⌈ai⌉ pseudo-rewards.  That is a whole number, and the first i rows have
 ⌈ai⌉ pseudo-rewards together.  With a = ½ every second row has one.
 
-With a discount (`glm.history`) N_x is a weight and may fall below 1.  Each pseudo-reward then has the weight min(N_x,
-1), so that pseudo-rewards fade together with the rewards of their arm.
+With a discount (`glm.history`) N_x is a weight and may fall below 1.  Each pseudo-reward then has the weight
+min(N_x, 1), so that pseudo-rewards fade together with the rewards of their arm.
 
 A summary of the past (memory="constant" or "refitted") does not know from which arms the rewards came, and is refused.
 

@@ -28,8 +28,8 @@ The probability of each arm has a formula: the sum of the probabilities of the p
 this policy logs therefore have exact propensities.  (In float32, a probability below 1e-7 other than ε is 0 in
 practice.)
 
-Reference: Vaswani, Mehrabian, Durand & Kveton, Old Dog Learns New Tricks: Randomized UCB for Bandit Problems, AISTATS
-2020.
+Reference: Vaswani, Mehrabian, Durand & Kveton, Old Dog Learns New Tricks: Randomized UCB for Bandit Problems,
+AISTATS 2020.
 """
 
 from typing import Annotated, NamedTuple, Unpack

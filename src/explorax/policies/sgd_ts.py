@@ -1,7 +1,8 @@
 """SGD-TS: Thompson sampling around the average of a few gradient steps.
 
-After the first τ rewards θ̂ is their (ridge) maximum-likelihood estimate, and θ̃_1 = θ̄_1 = θ̂.  After jτ rewards, j ≥
-2, a gradient step is made on the last τ rewards, and decisions are made with a draw around the average of all steps:
+After the first τ rewards θ̂ is their (ridge) maximum-likelihood estimate, and θ̃_1 = θ̄_1 = θ̂.  After jτ rewards,
+j ≥ 2, a gradient step is made on the last τ rewards, and decisions are made with a draw around the average of all
+steps:
 
     θ̃_j = Π(θ̃_{j−1} − (η₀/j) ∇_j),    ∇_j = Σ (μ(xᵀθ̃_{j−1}) − y) x over the last τ rewards
     θ̄_j = (θ̃_1 + … + θ̃_j) / j,    pull argmax_i x_iᵀθ',    θ' ~ N(θ̄_j, a² (2g₁² + 2g₂²)/j I)
