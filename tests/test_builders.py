@@ -1,11 +1,23 @@
 """Settings that are written once: their names, defaults and help, for a small builder of our own."""
 
 import inspect
+import sys
 from typing import Annotated, TypedDict, Unpack
 
 import pytest
 
-from explorax.builders import Setting, documented, filled, parameters, setting_names, settings_in, shared_settings
+import explorax
+from explorax.builders import (
+    Setting,
+    defaults,
+    documented,
+    filled,
+    parameters,
+    rule_of,
+    setting_names,
+    settings_in,
+    shared_settings,
+)
 from explorax.errors import UnknownName
 
 
@@ -45,6 +57,23 @@ def test_names_and_defaults_stand_in_the_signature():
     assert setting_names(alone) == ["epsilon"]
     assert (shared_settings(build), shared_settings(alone)) == (Shared, None)
     assert list(settings_in(Shared)) == ["ridge", "window"]
+
+
+def test_a_builder_may_have_defaults_of_its_own():
+    other = defaults(window=7)(build)
+    assert other() == {"scale": 0.5, "plain": 3, "ridge": 1.0, "window": 7}
+    assert other(window=None)["window"] is None
+    assert {one.name: one.default for one in parameters(other)} == other()
+    text = inspect.getdoc(documented(other, "Returns:\n    A record."))
+    assert "    window: W, the rewards that count. Default: 7." in text
+    assert build()["window"] is None
+
+
+def test_a_rule_is_explained_by_the_module_of_its_builder():
+    assert rule_of(build) == inspect.getdoc(sys.modules[__name__])
+    rule = rule_of(explorax.glm_tsl)  # whose own first line says what the summary of the module does
+    assert "GLM-TSL: " not in rule
+    assert "θ̃ ~ N(θ̄, a² H⁻¹)" in rule
 
 
 def test_help_explains_every_setting():

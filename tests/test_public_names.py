@@ -1,6 +1,7 @@
 """What `explorax` offers: names that mean one thing, help that explains every argument, types that checkers read."""
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -23,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 MODULES = [one.name for one in pkgutil.walk_packages(explorax.__path__, "explorax.") if one.name != "explorax.__main__"]
 POLICIES = list(explorax.list_policies())
 ENVIRONMENTS = list(explorax.environments.BUILDERS)
+PAGES = (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.py"))
+TEXTS = "\n".join(path.read_text("utf-8") for path in PAGES)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -61,11 +64,19 @@ def public_callables():
             yield from methods_of(name, found)
         elif not isinstance(found, types.ModuleType):
             yield name, found
-    for name, builder in explorax.environments.BUILDERS.items():
-        yield f"environments.{name}", builder
-    yield "environments.make", explorax.environments.make
+        else:
+            yield from functions_of(name, found)
     policy = explorax.glm_tsl()
     yield from ((f"policy.{name}", getattr(policy, name)) for name in ("init", "act", "update"))
+
+
+def functions_of(name, module):
+    """Yield the functions of an exported module that `__all__`, the docs or the examples name; the rest is internal."""
+    for each in getattr(module, "__all__", vars(module)):
+        found = getattr(module, each)
+        named = hasattr(module, "__all__") or re.search(rf"\b{name}\.{each}\b", TEXTS)
+        if named and inspect.isfunction(found) and found.__module__.startswith(module.__name__):
+            yield f"{name}.{each}", found
 
 
 def methods_of(name, kind):
@@ -82,16 +93,36 @@ MADE_BY_METHODS = ("Encoder",)  # classes whose constructors are not for users
 CALLABLES = dict(public_callables())
 
 
+def help_of(name):
+    """Return the docstring of a callable; that of a constructor follows that of its class, which may explain it."""
+    text = inspect.getdoc(CALLABLES[name]) or ""
+    if name.endswith(".__init__"):
+        kind = functools.reduce(getattr, name.split(".")[:-1], explorax)
+        return f"{inspect.getdoc(kind)}\n{text}"
+    return text
+
+
+def entries(text, section):
+    """Return the names that start the entries of a section in Google's style; None if there is no such section."""
+    found = re.search(rf"^{section}:\n((?:[ ]{{4}}.*\n?|\n)+)", text, re.MULTILINE)
+    return found and re.findall(r"^ {4}\*{0,2}(\w+)(?: \([^)]*\))?:", found[1], re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", CALLABLES)
 def test_help_names_every_argument(name):
-    text = inspect.getdoc(CALLABLES[name])
-    if name.endswith(".__init__"):  # the class may explain its arguments
-        text = f"{inspect.getdoc(getattr(explorax, name.partition('.')[0]))}\n{text or ''}"
-    assert text, "no docstring"
-    assert re.match(r"[^\n]+[.:]", text), "the first line is no sentence"
-    for parameter in inspect.signature(CALLABLES[name]).parameters:
-        if parameter not in ("self", "cls"):
-            assert re.search(rf"\b{parameter}\b", text), parameter
+    text, signature = help_of(name), inspect.signature(CALLABLES[name])
+    assert re.match(r"[^\n]+[.?]\n", f"{text}\n"), "the first line is no sentence"
+    parameters = [parameter for parameter in signature.parameters if parameter not in ("self", "cls")]
+    assert (entries(text, "Args") or []) == parameters
+    if signature.return_annotation not in (None, "None", inspect.Signature.empty):
+        assert re.search(r"^(Returns|Yields):\n {4}\S", text, re.MULTILINE), "the result is not explained"
+
+
+def test_sections_of_help_are_read():
+    arguments = "Args:\n    x: The (d,) features: a row.\n        More: of it.\n    **settings: Others."
+    text = f"Do it.\n\n{arguments}\n\nReturns:\n    It: the result."
+    assert entries(text, "Args") == ["x", "settings"]
+    assert entries(text, "Raises") is None
 
 
 @pytest.mark.parametrize("name", CALLABLES)
@@ -115,13 +146,19 @@ def parts_of(hint):
         yield from parts_of(part)
 
 
+OWN_DEFAULTS = {"lin_phe": {"family": "gaussian"}, "neural_pr": {"steps": 10, "replay": "uniform"}}
+
+
 @pytest.mark.parametrize("name", [*POLICIES, *(f"environments.{name}" for name in ENVIRONMENTS)])
 def test_help_shows_every_setting_with_its_default(name):
     builder = CALLABLES[name]
     signature, text = inspect.signature(builder), " ".join(inspect.getdoc(builder).split())
     assert list(signature.parameters) == setting_names(builder)
+    assert "See the rule above." not in text
     if kind := shared_settings(builder):
         for setting, (default, meaning, shown) in settings_in(kind).items():
+            if setting in OWN_DEFAULTS.get(name, {}):
+                default, shown = OWN_DEFAULTS[name][setting], None
             assert signature.parameters[setting].default == default
             assert f"{setting}: {' '.join(meaning.split())} Default: {shown or repr(default)}." in text
 
@@ -129,10 +166,7 @@ def test_help_shows_every_setting_with_its_default(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_defaults_that_help_shows_are_those_that_are_used(name):
     builder = CALLABLES[name]
-    kind = shared_settings(builder)
-    exceptions = {"lin_phe": {"family"}, "neural_pr": {"steps", "replay"}}.get(name, set())
-    given = {one: setting.default for one, setting in settings_in(kind).items()} if kind else {}
-    given = {one: value for one, value in given.items() if one not in exceptions}
+    given = {one: parameter.default for one, parameter in inspect.signature(builder).parameters.items()}
     arms = np.random.default_rng(0).uniform(-1, 1, (6, 3))
     for start in (arms, 3):
         states = [builder(**settings).init(start) for settings in ({}, given)]

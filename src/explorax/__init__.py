@@ -1,18 +1,24 @@
-"""explorax: exploration in generalized linear bandits.
+"""Exploration in generalized linear bandits.
 
-policy = explorax.glm_tsl()                # or glm_fpl, ucb_glm, …: see explorax.list_policies()
-state = policy.init(arms)
-action = policy.act(key, state, arms, t)
-state = policy.update(state, action.arm, arms[action.arm], reward)
+A policy is three pure functions:
 
-records = explorax.simulate(policy, explorax.environments.logistic(n_features=5), rounds=1000)
+    policy = explorax.glm_tsl()                # or glm_fpl, ucb_glm, …: see explorax.list_policies()
+    state = policy.init(arms)
+    action = policy.act(key, state, arms, t)
+    state = policy.update(state, action.arm, arms[action.arm], reward)
 
-agent = explorax.Agent(policy, arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
-decision = agent.choose()
-agent.learn(decision.id, reward)
+A simulation plays a policy in a random environment:
 
-`__init__.pyi` lists all names.  Each is imported when first asked for, so that the command can answer before JAX is
-there.
+    records = explorax.simulate(policy, explorax.environments.logistic(n_features=5), rounds=1000)
+
+An agent makes decisions with a policy, and learns from rewards that may come late:
+
+    agent = explorax.Agent(policy, arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+    decision = agent.choose()
+    agent.learn(decision.id, reward)
+
+`__init__.pyi` lists all names.  Each is imported when it is first used, so that the command line can answer before JAX
+is imported.
 """
 
 import ast

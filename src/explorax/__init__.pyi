@@ -1,4 +1,4 @@
-"""What `explorax` offers, and where it is.  Type checkers and editors read this, and so does the package itself."""
+"""The public names of `explorax` and their modules, for type checkers, editors and the package itself."""
 
 from explorax import datasets as datasets
 from explorax import environments as environments

@@ -1,14 +1,16 @@
-"""What builders take: every setting is written once, with its default and what it means.
+"""Settings of builders: each is written once, with its default and what it means.
 
     class Settings(TypedDict, total=False):
-        ridge: Annotated[float, Setting(1.0, "λ of the fit.")]
+        ridge: Annotated[float, Setting(1.0, "The ridge λ of the fit.")]
 
-    def epsilon_greedy(*, epsilon: Annotated[float, "ε."] = 0.1, **settings: Unpack[Settings]) -> Policy: ...
+    def epsilon_greedy(*, epsilon: Annotated[float, "The probability ε of a random arm."] = 0.1,
+                       **settings: Unpack[Settings]) -> Policy: ...
 
-A setting that only one builder takes has its default in the signature, and its meaning there or in the docstring of the
-module.  Type checkers and editors read names and types, `filled` the defaults, and `documented` what help shows.
+A setting that only one builder takes has its default and its meaning in the signature.  Type checkers and editors read
+the names and types, `filled` reads the defaults, and `documented` makes the text that `help` shows.
 """
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -22,20 +24,26 @@ Kind = TypeVar("Kind")
 
 
 class Setting(NamedTuple):
-    """A setting's default and meaning, to be put into `Annotated`."""
+    """The default and the meaning of a setting, for use in `Annotated`.
+
+    Attributes:
+        default: The default value.
+        meaning: One or more sentences that explain the setting.
+        shown: What `help` shows as the default if the value alone does not explain it.
+    """
 
     default: Any
-    meaning: str  # a sentence or more
-    shown: str | None = None  # what help calls the default, where the value alone does not tell
+    meaning: str
+    shown: str | None = None
 
 
 def settings_in(kind: type) -> dict[str, Setting]:
-    """Return the settings of a TypedDict by name."""
+    """Return the settings that a TypedDict declares, by name."""
     return {name: setting_of(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
 
 
 def setting_of(hint: Any) -> Setting:
-    """Return the setting that annotates a type; where there is only a meaning or nothing, one without a default."""
+    """Return the `Setting` that annotates a type; without a default if only a meaning is given, or nothing."""
     for found in getattr(hint, "__metadata__", ()):
         if isinstance(found, Setting):
             return found
@@ -45,7 +53,7 @@ def setting_of(hint: Any) -> Setting:
 
 
 def shared_settings(builder: Callable[..., Any]) -> type | None:
-    """Return the TypedDict that a builder's `**settings` are declared with, None if it has none."""
+    """Return the TypedDict that declares the `**settings` of a builder; None if the builder has no such argument."""
     for parameter in inspect.signature(inspect.unwrap(builder)).parameters.values():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             (kind,) = parameter.annotation.__args__  # Unpack[kind]
@@ -54,19 +62,37 @@ def shared_settings(builder: Callable[..., Any]) -> type | None:
 
 
 def setting_names(builder: Callable[..., Any]) -> list[str]:
-    """Return the names of all settings that a builder takes, shared ones included."""
+    """Return the names of all settings that a builder takes, including shared settings."""
     return [parameter.name for parameter in parameters(builder)]
 
 
+def defaults(**own: Any) -> Callable[[Builder], Builder]:
+    """Decorate a builder whose defaults of shared settings differ from those that the TypedDict declares."""
+
+    def decorated(builder: Builder) -> Builder:
+        @functools.wraps(builder)
+        def build(**settings: Any) -> Any:
+            return builder(**(own | settings))
+
+        changed: Any = build
+        changed.own_defaults = own
+        return changed
+
+    return decorated
+
+
 def filled(kind: type[Kind], given: Kind) -> Kind:
-    """Return settings together with the defaults of those that are not given.
+    """Return the given settings together with the defaults of all others.
 
     Args:
-        kind: The TypedDict that declares them.
-        given: Some of its settings.
+        kind: The TypedDict that declares the settings.
+        given: Some of the settings, by name.
+
+    Returns:
+        All settings, by name.
 
     Raises:
-        UnknownName: If one of those given is not declared.
+        UnknownName: If one of the given settings is not declared.
     """
     defaults: Any = {name: setting.default for name, setting in settings_in(kind).items()}
     wanted: Any = given
@@ -75,47 +101,61 @@ def filled(kind: type[Kind], given: Kind) -> Kind:
 
 
 def parameters(builder: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a builder, with shared settings one by one in place of `**settings`."""
+    """Return the parameters of a builder, with each shared setting in place of `**settings`."""
     kind, found = shared_settings(builder), []
     for parameter in inspect.signature(inspect.unwrap(builder)).parameters.values():
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
             found.append(parameter)
     if kind is not None:
-        hints = get_type_hints(kind, include_extras=True)
+        hints, own = get_type_hints(kind, include_extras=True), getattr(builder, "own_defaults", {})
         for name, setting in settings_in(kind).items():
             keyword = inspect.Parameter.KEYWORD_ONLY
-            found.append(inspect.Parameter(name, keyword, default=setting.default, annotation=hints[name]))
+            default = own.get(name, setting.default)
+            found.append(inspect.Parameter(name, keyword, default=default, annotation=hints[name]))
     return found
 
 
 def documented(builder: Builder, ending: str) -> Builder:
-    """Give a builder the signature and the docstring that help should show, and return it.
+    """Give a builder the signature and the docstring that `help` shows.
 
-    The docstring gets the rule from that of the builder's module, and every setting with its default.
+    The docstring explains the rule, in the words of the builder's module, and every setting with its default.  The
+    summary line of a module that has the builder's name is left out, since the builder's own summary takes its place.
 
     Args:
-        builder: A function with keyword settings; it is changed.
-        ending: What builders of this kind return and raise, as sections of a docstring.
+        builder: A function with keyword settings.  The function itself is changed.
+        ending: The further sections of the docstring, such as `Returns`, `Raises` and `Example`.
+
+    Returns:
+        The builder.
     """
     undocumented: Any = builder
     found, own = parameters(builder), str(inspect.getdoc(builder))
-    module = inspect.getmodule(inspect.unwrap(builder))
     listed = "\n".join(map(explained, found))
-    parts = [own, inspect.getdoc(module) if module else None, f"Args:\n{listed}" if found else None, ending]
+    parts = [own, rule_of(builder), f"Args:\n{listed}" if found else None, ending]
     undocumented.__doc__ = "\n\n".join(filter(None, parts))
     plain = [parameter.replace(annotation=without_setting(parameter.annotation)) for parameter in found]
     undocumented.__signature__ = inspect.signature(builder).replace(parameters=plain)
     return builder
 
 
+def rule_of(builder: Callable[..., Any]) -> str:
+    """Return the docstring of a builder's module, without its summary line if the module has the builder's name."""
+    bare = inspect.unwrap(builder)
+    module = inspect.getmodule(bare)
+    text = (module and inspect.getdoc(module)) or ""
+    named_alike = module is not None and module.__name__.endswith(f".{bare.__name__}")
+    return text.partition("\n\n")[2] if named_alike else text
+
+
 def without_setting(hint: Any) -> Any:
-    """Return the bare type of an annotated one."""
+    """Return a type without its annotation."""
     return hint.__origin__ if hasattr(hint, "__metadata__") else hint
 
 
 def explained(parameter: inspect.Parameter) -> str:
-    """Return the lines of help about one setting."""
+    """Return the lines of an `Args` section that explain one setting."""
     setting = setting_of(parameter.annotation)
-    default = f" Default: {setting.shown or repr(parameter.default)}."
+    shown = setting.shown if parameter.default == setting.default else None
+    default = f" Default: {shown or repr(parameter.default)}."
     words = (setting.meaning or "See the rule above.") + ("" if parameter.default is parameter.empty else default)
     return textwrap.fill(f"{parameter.name}: {words}", WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)

@@ -1,14 +1,17 @@
-"""Networks for the deep policies: a network is two pure functions, three where its last layer serves as features.
+"""Networks for the deep policies.
+
+A network is two pure functions, or three if its last hidden layer serves as features.
 
     init(key, n_features)  -> params       any pytree of arrays
-    apply(params, rows)    -> (n,)         a score η for each of n rows of features; the reward's mean is μ(η)
+    apply(params, rows)    -> (n,)         a score η for each of n rows of features; the mean of a reward is μ(η)
     embed(params, rows)    -> (n, h)       the last hidden layer, of which η is a linear function
 
-Networks of other libraries fit in.  With Flax, for example,
+`mlp` makes fully connected networks.  Networks of other libraries can be wrapped.  With Flax, for example:
 
     Network(lambda key, d: module.init(key, jnp.zeros((1, d))), lambda params, x: module.apply(params, x)[:, 0])
 """
 
+import reprlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -32,7 +35,21 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 class Network(NamedTuple):
-    """`init`, `apply` and perhaps `embed`; see the module's docstring."""
+    """A network as pure functions.
+
+    Attributes:
+        init: Maps a key and the number d of features to random weights, any pytree of arrays.
+        apply: Maps weights and (n, d) rows of features to (n,) scores η.
+        embed: Maps weights and (n, d) rows to the (n, h) values of the last hidden layer.  None if the network has no
+            such function; `rep_glm_fpl`, `neural_linear`, `neural_ucb` and `neural_ts` need one.
+
+    Example:
+        >>> import jax
+        >>> from explorax.networks import Network
+        >>> linear = Network(lambda key, d: jax.numpy.zeros(d), lambda params, rows: rows @ params)
+        >>> linear.apply(linear.init(jax.random.key(0), 2), jax.numpy.ones((3, 2))).shape
+        (3,)
+    """
 
     init: Callable[[Array, int], Params]
     apply: Callable[[Params, Array], Array]
@@ -40,16 +57,43 @@ class Network(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """h ↦ W h + b."""
+    """A layer h ↦ W h + b.
 
-    weights: Array  # (outputs, inputs)
-    biases: Array  # (outputs,)
+    Attributes:
+        weights: The (outputs, inputs) matrix W.
+        biases: The (outputs,) vector b.
+    """
+
+    weights: Array
+    biases: Array
 
 
 def mlp(hidden: Sequence[int] = (50,), activation: str = "relu") -> Network:
-    """Fully connected hidden layers with biases, and a linear output; Glorot's uniform weights, biases 0."""
+    """Build a fully connected network with biases and a linear output.
+
+    The first weights are uniform (Glorot's), the first biases 0.
+
+    Args:
+        hidden: The sizes of the hidden layers, at least one, each at least 1.  Default: (50,).
+        activation: The activation function of the hidden layers: "relu", "tanh", "sigmoid", "elu" or "gelu".  Default:
+            "relu".
+
+    Returns:
+        The network, with `embed`.  Equal arguments give the same object.
+
+    Raises:
+        InvalidArgument: If `hidden` is not a sequence of positive whole numbers.
+        UnknownName: If there is no such activation function.
+
+    Example:
+        >>> import jax
+        >>> from explorax.networks import mlp
+        >>> layers = mlp((20, 10), "tanh").init(jax.random.key(0), 5)
+        >>> [layer.weights.shape for layer in layers]
+        [(20, 5), (10, 20), (1, 10)]
+    """
     if isinstance(hidden, int) or not len(tuple(hidden)):
-        raise InvalidArgument(f"hidden={hidden!r} must be a list of layer sizes, for example (50,)")
+        raise InvalidArgument(f"hidden must be a list of layer sizes, got {hidden!r}. Give (50,), for example.")
     for size in hidden:
         check_whole("hidden", size, 1)
     if activation not in ACTIVATIONS:
@@ -83,16 +127,37 @@ def _mlp(hidden: tuple[int, ...], activation: str) -> Network:
 
 
 def glorot(key: Array, inputs: int, outputs: int) -> Layer:
-    """A layer with weights uniform on ±√(6 / (inputs + outputs))."""
+    """Draw a layer with weights uniform on ±√(6 / (inputs + outputs)) and biases 0.
+
+    Args:
+        key: The key from which the weights are drawn.
+        inputs: The number of inputs.
+        outputs: The number of outputs.
+
+    Returns:
+        The layer.
+    """
     limit = (6 / (inputs + outputs)) ** 0.5
     return Layer(jax.random.uniform(key, (outputs, inputs), minval=-limit, maxval=limit), jnp.zeros(outputs))
 
 
 def check_network(network: Network, *, embeds: bool = False) -> None:
-    """Raise unless this is a network, with an `embed` where one is needed."""
+    """Check that a value is a network.
+
+    Args:
+        network: The value.
+        embeds: Whether the network must have the function `embed`.  Default: False.
+
+    Raises:
+        InvalidArgument: If the value is not a network, or has no `embed` although one is needed.
+    """
     if not (isinstance(network, Network) and callable(network.init) and callable(network.apply)):
         raise InvalidArgument(
-            f"network={network!r} is none: give explorax.networks.Network(init, apply), or leave it out"
+            f"network must be a Network, got {reprlib.repr(network)}. "
+            "Give explorax.networks.Network(init, apply), or leave it out."
         )
     if embeds and network.embed is None:
-        raise InvalidArgument("network has no `embed`: give Network(init, apply, embed), embed(params, rows) -> (n, h)")
+        raise InvalidArgument(
+            "network must have a function embed(params, rows) -> (n, h), got a network without `embed`. "
+            "Give Network(init, apply, embed)."
+        )

@@ -1,8 +1,9 @@
-"""Every policy by name: what it is, and the module that builds it, imported when first asked for.
+"""The registry of policies: what each policy is, and the module that builds it, which is imported when it is needed.
 
-A new algorithm is one file in `policies/`, one line here, and one in `__init__.pyi` for editors and type checkers.  The
-module has a function of its own name that builds the policy from keyword settings.  The package's builders
-(`explorax.glm_tsl`), the command line, the contract tests and the tables in the docs read this list.
+To add an algorithm, add a file to `policies/`, a line to this list, and a line to `__init__.pyi`, which editors and
+type checkers read.  The file has a function of the same name that builds the policy from keyword settings.  The
+builders of the package (`explorax.glm_tsl`), the command line, the contract tests and the tables in the docs all read
+this list.
 """
 
 import importlib
@@ -18,42 +19,75 @@ if TYPE_CHECKING:  # JAX is imported when a policy is
     from explorax.policies.base import Policy
 
 ENDING = """Returns:
-    The policy.
+    The policy, a `Policy` with the functions `init`, `act` and `update`.
 
 Raises:
-    InvalidArgument: If a setting is not in its range, or contradicts another.
-    UnknownName: If there is no setting, family or option of that name; the error suggests the nearest."""
+    InvalidArgument: If a setting is out of its range or contradicts another setting.
+    UnknownName: If a setting, or the name that is given for one, is unknown.  The error suggests the nearest name.
+
+Example:
+    >>> import explorax
+    >>> policy = explorax.{call}
+    >>> policy.recipe
+    {recipe}"""
 GLM_FAMILIES = ("bernoulli", "gaussian", "poisson")
 KVETON = "Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One policy."""
+    """The registry's entry for one policy.
+
+    Attributes:
+        name: The name of the builder, for example "glm_tsl".
+        title: The name of the algorithm as its paper spells it, for example "GLM-TSL".
+        reference: The paper.
+        randomized: "yes" if decisions after the forced rounds depend on the key, "in training" if only training is
+            random, otherwise "no".
+        families: The reward families whose means the policy can model.  `Policy.families` lists those it may be played
+            on.
+        designs: The names of the presets for its exploration.
+        linear: Whether scores are xᵀθ̃ for one θ̃, so that the best arm of an infinite set can be found.
+        cost: The cost of one decision and one reward, with K arms, d features, s steps, P weights, h units in the last
+            hidden layer, M networks and batches of B.
+        knob: The setting that controls how much the policy explores; empty if there is no such setting.
+        grid: Values of that setting to try beside the default.
+    """
 
     name: str
-    title: str  # as in its paper
+    title: str
     reference: str
-    randomized: str  # "yes": decisions after the forced rounds depend on the key; "in training"; or "no"
-    families: tuple[str, ...]  # reward families whose means it models; `Policy.families` says what it plays
-    designs: tuple[str, ...]  # named presets for its exploration
-    linear: bool  # scores are xᵀθ̃ for one θ̃, so the best arm of an infinite set can be found
-    cost: str  # of a decision and a reward: K arms, d features, s steps, P weights, h last units, M networks, batch B
-    knob: str = ""  # the setting that says how much it explores, where there is one
-    grid: tuple[float, ...] = ()  # values of it to try beside the default
+    randomized: str
+    families: tuple[str, ...]
+    designs: tuple[str, ...]
+    linear: bool
+    cost: str
+    knob: str = ""
+    grid: tuple[float, ...] = ()
 
     def for_family(self, family: str) -> dict[str, str]:
-        """The setting that makes it model rewards of this family; empty where it has none, or cannot."""
+        """Return the setting with which the policy models rewards of a family.
+
+        Args:
+            family: The name of a reward family, for example "poisson".
+
+        Returns:
+            `{"family": family}`; empty if the policy has no such setting or cannot model the family.
+        """
         return {"family": family} if family in self.families and "family" in setting_names(self.builder()) else {}
 
     def builder(self) -> Callable[..., "Policy"]:
-        """Import the module of the policy, and return the function that builds it."""
+        """Import the module of the policy and return its builder.
+
+        Returns:
+            The function that builds the policy, for example `explorax.glm_tsl`.
+        """
         return builder_of(self.name)
 
 
 @cache
 def builder_of(name: str) -> Callable[..., "Policy"]:
-    """Return the builder of a policy: that of its module, but the policy then knows how it was made."""
+    """Return the builder of a policy by name; the policies it builds have a recipe."""
     bare: Callable[..., Policy] = getattr(importlib.import_module(f"explorax.policies.{name}"), name)
     known = setting_names(bare)
 
@@ -64,7 +98,9 @@ def builder_of(name: str) -> Callable[..., "Policy"]:
         check_names(f"setting of {name}", settings, known)
         return bare(**settings)._replace(recipe=Recipe(name, settings))
 
-    return documented(build, ENDING)
+    knob = next({entry.knob: entry.grid[-1]} if entry.knob else {} for entry in ENTRIES if entry.name == name)
+    call = f"{name}({', '.join(f'{setting}={value}' for setting, value in knob.items())})"
+    return documented(build, ENDING.format(call=call, recipe=f"Recipe(name={name!r}, settings={knob})"))
 
 
 BOTH = ("informal", "theory")
@@ -126,22 +162,35 @@ ENTRIES = (
 
 
 def list_policies() -> dict[str, Entry]:
-    """Return what is known of every policy, by name.
+    """Return the registry's entries of all policies, by name.
 
     Returns:
-        An `Entry` for each: its title, reference, reward families, designs, cost, and the setting by which it explores.
+        An `Entry` for each policy: its title, reference, reward families, designs, cost, and the setting that controls
+        how much it explores.
+
+    Example:
+        >>> import explorax
+        >>> explorax.list_policies()["glm_tsl"].families
+        ('bernoulli', 'gaussian', 'poisson')
     """
     return {entry.name: entry for entry in ENTRIES}
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry of a policy, by its name or as its paper spells it: "glm_tsl" or "GLM-TSL".
+    """Return the entry of a policy, by the name of its builder or its title: "glm_tsl" or "GLM-TSL".
+
+    Args:
+        name: The name, in capital or small letters.
+
+    Returns:
+        The entry.
 
     Raises:
+        InvalidArgument: If the name is not a string.
         UnknownName: If there is no such policy.
     """
     if not isinstance(name, str):
-        raise InvalidArgument(f"name={name!r} must be the name of a policy, for example 'glm_tsl'")
+        raise InvalidArgument(f"name must be the name of a policy, got {name!r}. Give 'glm_tsl', for example.")
     for entry in ENTRIES:
         if name.lower() in (entry.name, entry.title.lower()):
             return entry
@@ -149,26 +198,32 @@ def entry_of(name: str) -> Entry:
 
 
 def make(name: str, **settings: object) -> "Policy":
-    """Build a policy by name, as `make("glm_tsl", scale=1.0)`.
+    """Build a policy by name.
 
-    It is what `explorax.glm_tsl(scale=1.0)` builds, for names and settings that come from a file or a command line.
+    `make("glm_tsl", scale=1.0)` builds the same policy as `explorax.glm_tsl(scale=1.0)`.  Use it for names and settings
+    that come from a file or a command line.
 
     Args:
-        name: A name of `explorax.list_policies()`; the paper's spelling, "GLM-TSL", is understood too.
-        **settings: What the builder of that name takes: `help(explorax.glm_tsl)` explains them.
+        name: A name in `explorax.list_policies()`, or a title such as "GLM-TSL".
+        **settings: The settings of that policy's builder, which `help(explorax.glm_tsl)` explains.
 
     Returns:
         The policy.
 
     Raises:
-        UnknownName: If there is no policy or setting of that name; the error suggests the nearest.
-        InvalidArgument: If a setting is not in its range, or contradicts another.
+        InvalidArgument: If a setting is out of its range or contradicts another setting.
+        UnknownName: If there is no policy or setting of that name.  The error suggests the nearest name.
+
+    Example:
+        >>> import explorax
+        >>> explorax.make("GLM-TSL", scale=2.0).recipe
+        Recipe(name='glm_tsl', settings={'scale': 2.0})
     """
     return entry_of(name).builder()(**settings)
 
 
 def plays(policy: "Policy", family: str | None) -> bool:
-    """Whether a policy may be played on rewards of this family; None, of either, is for all."""
+    """Return whether a policy may be played on rewards of a family; a family of None matches all policies."""
     return family is None or policy.families is None or family in policy.families
 
 

@@ -200,5 +200,7 @@ def test_theory_exploration_reaches_the_required_eigenvalue(name):
 
 
 def test_theory_exploration_needs_fixed_arms():
-    with pytest.raises(InvalidArgument, match="needs fixed arms"):
+    with pytest.raises(
+        InvalidArgument, match=r"warmup must be .* if arms change, got 'theory', whose length depends on fixed arms"
+    ):
         explorax.make("glm_tsl", warmup="theory", horizon=100).init(4)

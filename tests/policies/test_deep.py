@@ -184,7 +184,7 @@ def test_first_weights_follow_the_key_of_init():
     jax.tree.map(np.testing.assert_array_equal, first, same)
     assert np.all(first.params[0].weights != other.params[0].weights)
     jax.tree.map(np.testing.assert_array_equal, policy.init(FEATURES), policy.init(FEATURES, jax.random.key(0)))
-    with pytest.raises(errors.InvalidArgument, match="key=3 must be a single key"):
+    with pytest.raises(errors.InvalidArgument, match="key must be a single key, got 3"):
         policy.init(FEATURES, 3)
 
 
@@ -382,35 +382,75 @@ def test_they_learn(name):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "words"),
     [
-        ("deep_fpl", {"scale": -1.0}, errors.InvalidArgument, "scale=-1.0 must be"),
-        ("deep_fpl", {"scale": float("nan")}, errors.InvalidArgument, "scale=nan"),
+        ("deep_fpl", {"scale": -1.0}, errors.InvalidArgument, "scale must be a finite number of at least 0, got -1.0"),
+        (
+            "deep_fpl",
+            {"scale": float("nan")},
+            errors.InvalidArgument,
+            "scale must be a finite number of at least 0, got nan",
+        ),
         ("deep_fl", {"scale": 1.0}, errors.UnknownName, "unknown setting of deep_fl 'scale'"),
         ("deep_fpl", {"batch": 0}, errors.InvalidArgument, "batch=0 must be a whole number of at least 1"),
         ("deep_fpl", {"steps": 1.5}, errors.InvalidArgument, "steps=1.5"),
         ("deep_fpl", {"replay": "recently"}, errors.UnknownName, "did you mean 'recent'"),
-        ("deep_fpl", {"replay": "uniform", "capacity": 5}, errors.InvalidArgument, "capacity=5 is less than batch=32"),
+        (
+            "deep_fpl",
+            {"replay": "uniform", "capacity": 5},
+            errors.InvalidArgument,
+            "capacity must be at least the batch of 32, got 5",
+        ),
         ("deep_fpl", {"activation": "rleu"}, errors.UnknownName, "did you mean 'relu'"),
-        ("deep_fpl", {"hidden": 50}, errors.InvalidArgument, "hidden=50 must be a list"),
+        ("deep_fpl", {"hidden": 50}, errors.InvalidArgument, "hidden must be a list of layer sizes, got 50"),
         ("deep_fpl", {"family": "normal"}, errors.UnknownName, "unknown family 'normal'"),
         ("deep_fpl", {"learning_rate": 0.0}, errors.InvalidArgument, "learning_rate=0.0"),
-        ("deep_fpl", {"optimizer": "adam"}, errors.InvalidArgument, "optimizer='adam' is none of optax's"),
+        (
+            "deep_fpl",
+            {"optimizer": "adam"},
+            errors.InvalidArgument,
+            "optimizer must be an optimizer of optax, got 'adam'",
+        ),
         (
             "deep_fpl",
             {"optimizer": optax.sgd(0.1), "learning_rate": 0.1},
             errors.InvalidArgument,
-            "leave learning_rate out",
+            "learning_rate must be left out with an optimizer, .*, got 0.1",
         ),
-        ("deep_fpl", {"loss": "squared"}, errors.InvalidArgument, "loss='squared' must be a function"),
-        ("deep_fpl", {"network": "mlp"}, errors.InvalidArgument, "network='mlp' is none"),
-        ("rep_glm_fpl", {"percent": 0}, errors.InvalidArgument, "percent=0 must lie between 0 and 100"),
-        ("rep_glm_fpl", {"percent": 100}, errors.InvalidArgument, "percent=100"),
+        (
+            "deep_fpl",
+            {"loss": "squared"},
+            errors.InvalidArgument,
+            r"loss must be a function \(scores, rewards\) -> losses, got 'squared'",
+        ),
+        ("deep_fpl", {"network": "mlp"}, errors.InvalidArgument, "network must be a Network, got 'mlp'"),
+        (
+            "rep_glm_fpl",
+            {"percent": 0},
+            errors.InvalidArgument,
+            "percent must be a percentage .* between 0 and 100, got 0",
+        ),
+        (
+            "rep_glm_fpl",
+            {"percent": 100},
+            errors.InvalidArgument,
+            "percent must be a percentage .* between 0 and 100, got 100",
+        ),
         ("rep_glm_fpl", {"horizon": 0}, errors.InvalidArgument, "horizon=0"),
         ("rep_glm_fpl", {"head": "const"}, errors.UnknownName, "did you mean 'constant'"),
         ("rep_glm_fpl", {"head_capacity": 10}, errors.InvalidArgument, "head_capacity=10 must be"),
-        ("rep_glm_fpl", {"reuse": 1}, errors.InvalidArgument, "reuse=1 must be True or False"),
-        ("rep_glm_fpl", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0"),
+        ("rep_glm_fpl", {"reuse": 1}, errors.InvalidArgument, "reuse must be True or False, got 1"),
+        (
+            "rep_glm_fpl",
+            {"ridge": 0.0},
+            errors.InvalidArgument,
+            "ridge must be above 0 with family 'bernoulli' .*, got 0",
+        ),
         ("rep_glm_fpl", {"scale": 0.0}, errors.InvalidArgument, "scale=0.0"),
-        ("rep_glm_fpl", {"network": one_weight()}, errors.InvalidArgument, "network has no `embed`"),
+        (
+            "rep_glm_fpl",
+            {"network": one_weight()},
+            errors.InvalidArgument,
+            "network must have a function embed.*, got a network without `embed`",
+        ),
         ("deep_fpl", {"noise_per": "epoch"}, errors.UnknownName, "unknown noise_per 'epoch'"),
         ("neural_linear", {"refresh": 0}, errors.InvalidArgument, "refresh=0"),
         ("neural_linear", {"ridge": -1}, errors.InvalidArgument, "ridge=-1"),

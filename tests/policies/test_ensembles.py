@@ -249,7 +249,12 @@ def test_networks_learn():
     [
         ("glm_ensemble", {"members": 0}, errors.InvalidArgument, "members=0 must be a whole number of at least 1"),
         ("glm_ensemble", {"scale": 0.0}, errors.InvalidArgument, "scale=0.0 must be .* that does not explore"),
-        ("glm_ensemble", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0"),
+        (
+            "glm_ensemble",
+            {"ridge": 0.0},
+            errors.InvalidArgument,
+            "ridge must be above 0 with family 'bernoulli' .*, got 0",
+        ),
         ("glm_ensemble", {"design": "theory"}, errors.UnknownName, "unknown setting of glm_ensemble 'design'"),
         ("deep_ensemble", {"members": 2.5}, errors.InvalidArgument, "members=2.5 must be a whole number"),
         ("deep_ensemble", {"scale": -1.0}, errors.InvalidArgument, "scale=-1.0 must be"),

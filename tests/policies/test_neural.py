@@ -245,14 +245,19 @@ def test_they_learn(name):
         ("neural_ucb", {"width": 0.0}, errors.InvalidArgument, "width=0.0 must be .* that does not explore"),
         ("neural_ucb", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0.0 must be"),
         ("neural_ucb", {"scale": 1.0}, errors.UnknownName, "unknown setting of neural_ucb 'scale'"),
-        ("neural_ucb", {"network": plane()}, errors.InvalidArgument, "network has no `embed`"),
+        (
+            "neural_ucb",
+            {"network": plane()},
+            errors.InvalidArgument,
+            "network must have a function embed.*, got a network without `embed`",
+        ),
         ("neural_ts", {"scale": float("nan")}, errors.InvalidArgument, "scale=nan must be"),
         ("neural_ts", {"ridge": -1.0}, errors.InvalidArgument, "ridge=-1.0 must be"),
         ("neural_ts", {"batch": 0}, errors.InvalidArgument, "batch=0 must be"),
-        ("neural_pr", {"scale": -1.0}, errors.InvalidArgument, "scale=-1.0 must be"),
+        ("neural_pr", {"scale": -1.0}, errors.InvalidArgument, "scale must be a finite number of at least 0, got -1.0"),
         ("neural_pr", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0.0 must be"),
-        ("neural_pr", {"redraws": 1}, errors.InvalidArgument, "redraws=1 must be True or False"),
-        ("neural_pr", {"capacity": 5}, errors.InvalidArgument, "capacity=5 is less than batch=32"),
+        ("neural_pr", {"redraws": 1}, errors.InvalidArgument, "redraws must be True or False, got 1"),
+        ("neural_pr", {"capacity": 5}, errors.InvalidArgument, "capacity must be at least the batch of 32, got 5"),
     ],
 )
 def test_bad_settings(name, settings, error, words):

@@ -184,11 +184,15 @@ def test_new_arms_start_from_what_is_known():
     [
         ({"scale": -1.0}, InvalidArgument, "scale=-1.0"),
         ({"norm_bound": 0.0}, InvalidArgument, "norm_bound=0.0"),
-        ({"delta": 0.0}, InvalidArgument, "delta=0.0"),
-        ({"horizon": -3}, InvalidArgument, "horizon=-3"),
+        ({"delta": 0.0}, InvalidArgument, "delta must be a probability between 0 and 1, got 0.0"),
+        ({"horizon": -3}, InvalidArgument, "horizon must be a number of rounds of at least 1, got -3"),
         ({"family": "poisson"}, UnknownName, "family"),
         ({"warmup": "all"}, UnknownName, "warmup"),
-        ({"warmup": "theory", "horizon": 9}, InvalidArgument, "warmup='theory'"),
+        (
+            {"warmup": "theory", "horizon": 9},
+            InvalidArgument,
+            "warmup must be 'none', 'basis' or 'first' for this policy, .*, got 'theory'",
+        ),
         ({"tolerance": 0.0}, InvalidArgument, "tolerance=0.0"),
     ],
 )

@@ -300,17 +300,29 @@ def test_the_law_of_perturbed_histories(name):
 BAD = [
     ("evill", {"scale": 0.0}, "scale=0.0 must be .* 'greedy'"),
     ("rand_ucb", {"width": -1.0}, "width=-1.0 must be"),
-    ("rand_ucb", {"width": 1.0, "design": "theory"}, "design='theory' chooses the width"),
-    ("rand_ucb", {"design": "theory"}, "give horizon=n"),
+    (
+        "rand_ucb",
+        {"width": 1.0, "design": "theory"},
+        "width must be left out with design='theory', which chooses it, got 1.0",
+    ),
+    ("rand_ucb", {"design": "theory"}, "horizon must be the number of rounds for the theory, got None"),
     ("rand_ucb", {"points": 1}, "points=1 must be a whole number of at least 2"),
     ("rand_ucb", {"spread": 0.0}, "spread=0.0 must be"),
     ("log_phe", {"scale": float("inf")}, "scale=inf must be"),
     ("log_phe", {"memory": "constant"}, "memory must keep the rewards .* for pseudo-rewards, .* got 'constant'"),
     ("lin_phe", {"memory": "refitted"}, "memory must keep the rewards .* for pseudo-rewards, .* got 'refitted'"),
-    ("log_phe", {"family": "poisson"}, "family='poisson': .* use family='bernoulli'"),
-    ("lin_phe", {"family": "bernoulli"}, "family='bernoulli': .* use family='gaussian'"),
-    ("lin_phe", {"reward_range": (1.0, 0.0)}, "reward_range=.* the smallest possible reward and the largest"),
-    ("lin_phe", {"reward_range": (0.0, float("nan"))}, "reward_range=.* must be two numbers"),
+    ("log_phe", {"family": "poisson"}, "family must be 'bernoulli' for LogPHE, .*, got 'poisson'. Use 'glm_fpl'"),
+    ("lin_phe", {"family": "bernoulli"}, "family must be 'gaussian' for LinPHE, .*, got 'bernoulli'. Use 'log_phe'"),
+    (
+        "lin_phe",
+        {"reward_range": (1.0, 0.0)},
+        r"reward_range must be the smallest possible reward and a larger one, got \(1.0, 0.0\)",
+    ),
+    (
+        "lin_phe",
+        {"reward_range": (0.0, float("nan"))},
+        r"reward_range must be the smallest possible reward and a larger one, got \(0.0, nan\)",
+    ),
 ]
 
 

@@ -239,7 +239,7 @@ def test_changing_arms_have_the_posterior_of_their_rows():
 BAD = [
     ({"sweeps": 0}, "sweeps=0 must be a whole number of at least 1"),
     ({"scale": 0.0}, "scale=0.0 must be .* 'greedy'"),
-    ({"family": "gaussian"}, "family='gaussian': .* use family='bernoulli'"),
+    ({"family": "gaussian"}, "family must be 'bernoulli' for PG-TS, .*, got 'gaussian'. Use 'glm_tsl'"),
     ({"memory": "constant"}, "memory must keep the rewards .* for sweeps over all of them, got 'constant'"),
 ]
 

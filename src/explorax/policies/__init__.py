@@ -1,1 +1,1 @@
-"""The algorithms, one to a file and named as in their papers; `base.py` says what a policy is."""
+"""The algorithms, one in each file and named as in their papers.  `base.py` defines what a policy is."""

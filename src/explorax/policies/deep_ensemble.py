@@ -1,59 +1,82 @@
-"""Ensemble sampling with neural networks: M of them, each with its own frozen noise in the past, one of which decides.
+"""Deep ensemble: ensemble sampling with M neural networks, each trained on rewards with frozen noise of its own.
+
+In each round one of the networks is drawn, and its best arm is pulled:
 
     network m learns from rewards Y_l + Z_{m,l},    Z_{m,l} ~ N(0, a²) drawn once, when reward l comes
     m uniform in every round,    pull argmax_i η_m(x_i)
 
-DeepFPL draws the noise of an example anew in every training step, or in every round, and has one network, which
-wanders.  Here an example keeps its noise for good: each network settles on an answer of its own, and they come to agree
-where there are many examples.  Networks differ from the start by their first weights, which take the place of draws
-from a prior.
+    a   `scale`     default: the standard deviation of a reward, 0.5 for rewards in [0, 1]
+    M   `members`   default: 10; training costs M times as much as that of one network
 
-Examples are kept once for all networks and their perturbed rewards for each, and all make the training steps of
-`deep_model.py` after every reward; with uniform replay each on mini-batches of its own.
+DeepFPL has one network and draws the noise of an example anew in every training step, or in every round, so that its
+network keeps moving.  Here an example keeps its noise forever: each network settles on an answer of its own, and the
+networks come to agree on arms with many examples.  The networks also differ by their first weights, which take the
+place of draws from a prior.
 
-    a   `scale`     the standard deviation of a reward unless given, 0.5 for rewards in [0, 1]
-    M   `members`   10: training costs M times that of one network
+Examples are kept once for all networks, and their perturbed rewards once for each network.  After every reward all
+networks make the training steps of `deep_model.py`; with uniform replay each network draws its own mini-batches.
 
-P(arm) has a formula, the share of the networks that like the arm best.
+The probability of an arm has a formula: the share of the networks whose best arm it is.
 
-The reference adds a penalty that pulls each network back to its first weights, as strong as the prior that these are
-drawn from; here there is none, as in the other deep policies.  The number of networks in its trials could not be
-checked; 10 is what the program of its authors' tutorial on Thompson sampling takes unless told otherwise.
+The reference adds a penalty that pulls each network back to its first weights, as strong as the prior from which these
+are drawn.  Here there is no penalty, as in the other deep policies.  We could not check the number of networks in the
+experiments of the reference; 10 is the default in the program of its authors' tutorial on Thompson sampling.
 
 Reference: Lu & Van Roy, Ensemble Sampling, NeurIPS 2017 (which has neural networks among its examples).
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.builders import Setting
 from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Rows
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer, expected_arrays
 from explorax.policies.exploration import best
 from explorax.policies.glm_ensemble import shares
 from explorax.policies.settings import DeepSettings
 
-# What each network has for itself (0): weights, optimizer, perturbed rewards, and what it draws mini-batches with.
+# The parts that each network has for itself (0): weights, optimizer, perturbed rewards, and the key of mini-batches.
 EACH = DeepState._make((0, 0, Rows._make((None, None, 0, None, None)), 0, None, None))
 
 
 class DeepEnsembleState(NamedTuple):
-    """Networks in training, and the examples that they share."""
+    """Networks in training, and the examples that they share.
 
-    members: DeepState  # a leading axis M where `EACH` says so; their scale is 0: the noise is in the rewards
-    key: Array  # (2,) uint32: what the noise of rewards is drawn from
-    scale: Array  # () a
+    Attributes:
+        members: The networks, with a leading axis M in the parts that `EACH` marks.  Their scale is 0, since the noise
+            is in the rewards.
+        key: The (2,) key data from which the noise of rewards is drawn.
+        scale: The scale a of the noise, of shape ().
+    """
+
+    members: DeepState
+    key: Array
+    scale: Array
 
 
-def deep_ensemble(*, members: int = 10, scale: float | None = None, **settings: Unpack[DeepSettings]) -> Policy:
-    """Build ensemble sampling with networks."""
+def deep_ensemble(
+    *,
+    members: Annotated[int, "The number M of networks, at least 1."] = 10,
+    scale: Annotated[
+        float | None,
+        Setting(
+            None,
+            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
+            "that of a reward (0.5 for rewards in [0, 1])",
+        ),
+    ] = None,
+    **settings: Unpack[DeepSettings],
+) -> Policy:
+    """Build a deep ensemble: ensemble sampling with neural networks that are trained on perturbed rewards."""
     check_whole("members", members, 1)
     if scale is not None:
         check_positive("scale", scale)
@@ -71,7 +94,7 @@ def deep_ensemble(*, members: int = 10, scale: float | None = None, **settings: 
 
 @cache
 def program(trainer: Trainer) -> Program:
-    """`act` and `update`; one for all scales."""
+    """Return the compiled `act` and `update`, which all scales share."""
 
     def act(key: Array, state: DeepEnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         members = state.members.key.shape[0]
@@ -93,7 +116,7 @@ def program(trainer: Trainer) -> Program:
 
 @cache
 def probabilities(trainer: Trainer) -> Callable[[DeepEnsembleState, Array, Array, Array | None], Array]:
-    """P(arm): the share of the networks that would pull it."""
+    """Return the function that computes the probability of each arm: the share of networks that would pull it."""
 
     @jax.jit
     @jax.default_matmul_precision("highest")

@@ -1,32 +1,35 @@
-"""ECOLog-TS: Thompson sampling around an implicit online estimate, at a cost that never grows.
+"""ECOLog-TS: Thompson sampling around an online estimate, at a cost that does not grow with time.
+
+Each reward moves the estimate by one implicit (proximal) step, and decisions are made with a draw around the estimate:
 
     θ_{t+1} = argmin_{θ ∈ Θ} ½ ‖θ − θ_t‖²_{W_t} + b(xᵀθ) − y xᵀθ,    W_{t+1} = W_t + μ̇(xᵀθ_{t+1}) x xᵀ,    W_0 = λI
     θ̃ ~ N(θ_t, a² W_t⁻¹),    pull argmax_i x_iᵀθ̃
 
-    a   `scale`    1 unless given; for Gaussian rewards with noise σ, σ is the posterior's
-    Θ   `radius`   the ball ‖θ‖ ≤ S if a radius S is given, else all of R^d
+    a   `scale`    default: 1; for Gaussian rewards with noise σ, a = σ is the posterior's scale
+    Θ   `radius`   the ball ‖θ‖ ≤ S if a radius S is given, otherwise all of R^d
 
-Each reward costs O(d²) (`glm.memory.summary` has the step), and O(d³) where the ball matters; no reward is kept.  With
-Θ = R^d this is GLM-TSL with memory="constant".
+A reward costs O(d²) (`glm.memory.summary` has the step), or O(d³) if the step ends outside the ball.  No reward is
+kept.  With Θ = R^d the policy is GLM-TSL with memory="constant".
 
-What is ours: the paper's step has ‖θ − θ_t‖²_W / (2 + D) in place of ½ ‖θ − θ_t‖²_W, with D the diameter of Θ in
-scores, max_x max_{θ, θ' ∈ Θ} |xᵀ(θ − θ')|.  The ½ is its limit for a small Θ, and what the authors' code minimizes.
-(We know the 2 + D from the size of that code's gradient steps, and have not seen it in print.)  The paper makes Θ
-small, by a warm-up or from data as they come; here Θ is a ball that stays.  The step is solved to rounding, where their
-code stops at an error of 1/t.  The paper is about logistic rewards; the step is the same in every family.  Its
-confidence widths are left out, since they belong to its Θ and its step.
+**Differences from the paper.**  The paper's step has ‖θ − θ_t‖²_W / (2 + D) in place of ½ ‖θ − θ_t‖²_W, where D is the
+diameter of Θ in scores, max_x max_{θ, θ' ∈ Θ} |xᵀ(θ − θ')|.  The ½ is the limit for a small Θ, and what the authors'
+code minimizes.  (We inferred the 2 + D from the size of that code's gradient steps, and have not seen it in print.)
+The paper makes Θ small, by a warm-up or from the data; here Θ is a ball that stays the same.  The step is solved to
+rounding error, whereas their code stops at an error of 1/t.  The paper is about logistic rewards; the step is the same
+in every family.  The confidence widths of the paper are left out, since they belong to its Θ and its step.
 
 Reference: Faury, Abeille, Jun & Calauzènes, Jointly Efficient and Optimal Algorithms for Logistic Bandits,
 AISTATS 2022.
 """
 
 from functools import partial
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.batching import where_needed
+from explorax.builders import Setting
 from explorax.checks import check_positive
 from explorax.glm.ball import bring_inside, of_root
 from explorax.glm.families import Family
@@ -41,28 +44,42 @@ from explorax.policies.settings import OnlineSettings
 
 
 class Numbers(NamedTuple):
-    """How much ECOLog-TS and ECOLog-OFU explore, and where their estimate may lie."""
+    """The numbers of ECOLog-TS and ECOLog-OFU.
 
-    amount: float | Array  # a of ECOLog-TS, β of ECOLog-OFU
-    radius: float | Array | None  # of the ball that θ stays in; None where there is none
+    Attributes:
+        amount: The scale a of ECOLog-TS, or the width β of ECOLog-OFU.
+        radius: The radius of the ball that holds θ; None if θ is not constrained.
+    """
+
+    amount: float | Array
+    radius: float | Array | None
 
 
 State = GLMState[Summary, Numbers]
+Radius = Annotated[
+    float | None,
+    Setting(None, "The radius S of the ball ‖θ‖ ≤ S to which the estimate is constrained.", "None, no constraint"),
+]
 
 
-def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
-    """Build ECOLog-TS."""
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+def ecolog_ts(
+    *,
+    scale: Annotated[float, "How much to explore: the scale a of the draws, above 0."] = 1.0,
+    radius: Radius = None,
+    **settings: Unpack[OnlineSettings],
+) -> Policy:
+    """Build ECOLog-TS, Thompson sampling around an online estimate at a cost that does not grow with time."""
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     return implicit(sampled_scores, scale, radius, settings)
 
 
 def sampled_scores(estimator: Estimator, key: Array, state: State, arms: Array) -> tuple[Array, Array]:
-    """Return x_iᵀθ̃ for a draw θ̃ ~ N(θ, a² W⁻¹)."""
+    """Return the scores x_iᵀθ̃ for a draw θ̃ ~ N(θ, a² W⁻¹), and whether the fit converged."""
     return arms @ sample(key, state.theta_hat, state.memory.root, state.numbers.amount), state.converged
 
 
 def implicit(rule: Rule, amount: float, radius: float | None, settings: OnlineSettings) -> Policy:
-    """Return the policy of a rule on top of the implicit estimate, in a ball if a radius is given."""
+    """Return the policy that plays a rule with the online estimate, in a ball if a radius is given."""
     exploration.check_kind(settings.get("warmup", "basis"), has_theory=False)
     model = GLMModel(memory="constant", **settings)
     if radius is not None:
@@ -71,7 +88,7 @@ def implicit(rule: Rule, amount: float, radius: float | None, settings: OnlineSe
 
 
 def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Array) -> State:
-    """Make the proximal step; where it ends outside the ball, the one that minimizes the same function inside."""
+    """Make the proximal step of a reward; if it ends outside the ball, minimize the same function inside the ball."""
     free: State = glm_model.learn(estimator, state, arm, x, reward)
     radius = state.numbers.radius
     if radius is None:
@@ -86,10 +103,21 @@ def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Arra
 def step_in_ball(
     family: Family, before: Summary, x: Array, reward: Array, radius: Array, ridge: Array
 ) -> tuple[Array, Array]:
-    """Return θ_{t+1}, and the root of W_{t+1}⁻¹.
+    """Return the estimate θ_{t+1} in the ball, and the root of W_{t+1}⁻¹.
 
-    A multiplier ν of the ball's constraint takes W to W + νI and θ_t to (W + νI)⁻¹Wθ_t, after which the minimum lies
-    on a line as it does without the constraint.
+    A multiplier ν of the ball's constraint takes W to W + νI and θ_t to (W + νI)⁻¹Wθ_t.  After that the minimum lies on
+    a line, as it does without the constraint.
+
+    Args:
+        family: The reward family.
+        before: The memory before the reward.
+        x: The (d,) features of the arm that was pulled.
+        reward: The reward.
+        radius: The radius of the ball.
+        ridge: The ridge λ.
+
+    Returns:
+        The (d,) estimate, and the (d, d) root.
     """
     before = before.faded(ridge)
     theta, root = before.theta_hat, before.root

@@ -1,16 +1,16 @@
-"""The rounds before a policy may trust its estimate.
+"""Forced exploration: the rounds before a policy may rely on its estimate (the setting `warmup`).
 
     basis     one pull of each of d linearly independent arms, found by pivoted QR (the paper's experiments)
     first     one pull of each of the first d arms
-    theory    the arms of the basis in turn until λ_min(G) is what the theorem asks for
-    none      no forced rounds; the ridge, or prior, must carry the first decisions
+    theory    the arms of the basis in turn until λ_min(G) reaches the value that the theorem requires
+    none      no forced rounds; the first decisions rely on the ridge, that is, the prior
 
-Arms that do not span the feature space, because there are fewer of them than features or because features are collinear
-(a constant beside a full one-hot, say), are explored in the dimensions that they span.  The theory needs a basis and
-refuses them, and so does a fit without a ridge.
+Arms may fail to span the feature space, because there are fewer arms than features or because features are collinear (a
+constant and a full one-hot encoding, for example).  Such arms are explored in the dimensions that they span.  The
+theory needs a basis and refuses such arms, and so does a fit without a ridge.
 
-With arms that change, `basis` takes in round t < d the t-th arm that pivoted QR finds among those on offer, and
-`first` the t-th arm on offer (counted in a circle).
+With changing arms, "basis" takes in round t < d the t-th arm that pivoted QR finds among the arms on offer, and "first"
+takes the t-th arm on offer (counted cyclically).
 """
 
 from typing import NamedTuple
@@ -27,19 +27,37 @@ KINDS = ("basis", "first", "theory", "none")
 
 
 class Exploration(NamedTuple):
-    """Which arms are forced, and for how long."""
+    """The plan of a forced exploration.
 
-    arms: Array | None  # forced arms, the first `cycle` of them in turn; None: found among the arms on offer
-    cycle: Array  # ()
-    rounds: Array  # () τ
+    Attributes:
+        arms: The forced arms, of which the first `cycle` are pulled in turn; None if they are found among the arms on
+            offer.
+        cycle: The number of different forced arms, of shape ().
+        rounds: The number τ of forced rounds, of shape ().
+    """
+
+    arms: Array | None
+    cycle: Array
+    rounds: Array
 
 
 def check_kind(kind: str, has_theory: bool = True) -> None:
-    """Raise unless there is such a kind of exploration, for a policy that has a theory of it or not."""
+    """Check that there is such a kind of exploration.
+
+    Args:
+        kind: One of `KINDS`.
+        has_theory: Whether the policy has a theorem that says how long to explore.
+
+    Raises:
+        UnknownName: If there is no such kind.
+        InvalidArgument: If the kind is "theory" and the policy has no such theorem.
+    """
     if kind not in KINDS:
         raise UnknownName("warmup", kind, KINDS)
     if kind == "theory" and not has_theory:
-        raise InvalidArgument("warmup='theory' belongs to the GLM policies: use 'none', 'basis' or 'first'")
+        raise InvalidArgument(
+            "warmup must be 'none', 'basis' or 'first' for this policy, which has no theorem about it, got 'theory'."
+        )
 
 
 def plan(
@@ -49,18 +67,28 @@ def plan(
     dimensions: int | None = None,
     must_span: bool = False,
 ) -> Exploration:
-    """The exploration of fixed arms (a matrix) or of changing ones (the number of features).
+    """Plan the forced exploration of fixed or changing arms.
 
     Args:
         kind: One of `KINDS`.
-        arms: The fixed arms, or the number of features.
-        required_eigenvalue: What λ_min(G) must reach, for the theory.
-        dimensions: How many dimensions fixed arms must span; all, or what they do span, unless given.
+        arms: The (K, d) matrix of fixed arms, or the number d of features if arms change.
+        required_eigenvalue: The value that λ_min(G) must reach, for the kind "theory".
+        dimensions: The number of dimensions that fixed arms must span.  Default: all, or as many as the arms span.
         must_span: Whether arms that do not span all dimensions are refused.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InvalidArgument: If the kind is "theory" and arms change.
+        InvalidShape: If there are too few arms and they must span the space.
     """
     if isinstance(arms, int):
         if kind == "theory":
-            raise InvalidArgument("warmup='theory' needs fixed arms, its length depends on them: use warmup='basis'")
+            raise InvalidArgument(
+                "warmup must be 'basis', 'first' or 'none' if arms change, got 'theory', whose length depends on fixed "
+                "arms. Use warmup='basis'."
+            )
         ends = {"basis": arms, "first": arms, "none": 0}[kind]
         in_turn = jnp.arange(arms) if kind == "first" else None
         return Exploration(in_turn, jnp.asarray(arms), jnp.asarray(ends))
@@ -70,7 +98,8 @@ def plan(
     if kind == "first":
         if must_span and arms.shape[0] < size:
             raise InvalidShape(
-                f"{arms.shape[0]} arms where warmup='first' pulls the first {size}: give a ridge above 0"
+                f"arms must have at least the {size} rows that warmup='first' pulls, got {arms.shape[0]}. "
+                "Give a ridge above 0."
             )
         size = min(size, arms.shape[0])
         return Exploration(jnp.arange(arms.shape[1]), jnp.asarray(size), jnp.asarray(size))
@@ -94,7 +123,18 @@ def plan(
 def choose(
     exploration: Exploration, scores: Array, arms: Array, t: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
-    """The forced arm while t < τ, else the best score; and whether it was forced."""
+    """Choose the forced arm while t < τ, and afterwards the arm with the largest score.
+
+    Args:
+        exploration: The plan.
+        scores: The (K,) scores of the arms.
+        arms: The (K, d) matrix of the arms.
+        t: The number of decisions made before this one.
+        mask: A Boolean vector of shape (K,), True for each arm that may be pulled; None if all may be pulled.
+
+    Returns:
+        The index of the arm, and whether it was forced.
+    """
     forced = t < exploration.rounds
     free = best(scores, mask)
     if mask is not None or exploration.arms is None:
@@ -106,13 +146,13 @@ def choose(
 def forced_or_free(
     exploration: Exploration, arms: Array, t: Array, mask: Array | None, forced: Array, free: Array
 ) -> Array:
-    """The forced arm if there is one; work that is worth avoiding after the first rounds."""
+    """Return the forced arm if `forced` is true, else `free`; this work is avoided after the forced rounds."""
     mask = jnp.ones(arms.shape[0], bool) if mask is None else mask
     return jnp.where(forced, forced_arm(exploration, arms, t, mask), free)
 
 
 def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> Array:
-    """The arm that is forced in round t; if it is not on offer, it gives way to one that is."""
+    """Return the arm that is forced in round t, or another arm on offer if that arm is not."""
     if exploration.arms is None:
         order = spanning_arms(jnp.where(mask[:, None], arms, 0)).arms
     else:
@@ -122,16 +162,26 @@ def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> 
 
 
 def best(scores: Array, mask: Array | None = None) -> Array:
-    """The first arm with the largest score; two plain reductions, which XLA runs five times faster than `argmax`."""
+    """Return the first arm with the largest score.
+
+    Two plain reductions take the place of `argmax`, since XLA runs them five times faster.
+
+    Args:
+        scores: The (K,) scores of the arms.
+        mask: A Boolean vector of shape (K,), True for each arm that may be pulled; None if all may be pulled.
+
+    Returns:
+        The index of the arm.
+    """
     count = scores.shape[0]
     if mask is None:
         return jnp.min(jnp.where(scores == jnp.max(scores), jnp.arange(count), count - 1))
     largest = jnp.max(jnp.where(mask, scores, -jnp.inf))
-    places = jnp.arange(count)  # should scores be no numbers, the first arm on offer
+    places = jnp.arange(count)  # if scores are NaN, the first arm on offer
     return jnp.min(jnp.where(mask, jnp.where(scores == largest, places, count + places), 2 * count)) % count
 
 
 def counted(number: Array, mask: Array) -> Array:
-    """The arm of that number, counted from 0 and in a circle, among those on offer."""
+    """Return the arm with a number among the arms on offer, counted cyclically from 0."""
     rank = jnp.cumsum(mask) - 1
     return jnp.argmax(mask & (rank == number % jnp.sum(mask))).astype(number.dtype)

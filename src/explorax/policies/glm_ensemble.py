@@ -1,4 +1,6 @@
-"""Ensemble sampling: M models, each with its own frozen noise in the past, one of which decides.
+"""Ensemble sampling: M models, each fitted to rewards with frozen noise of its own; a random one decides.
+
+In each round one of the models is drawn, and its best arm is pulled:
 
     θ_m = estimate on rewards Y_l + Z_{m,l} with the prior's mean at P_m,    m uniform in every round,
     pull argmax_i x_iᵀθ_m
@@ -6,31 +8,36 @@
     Z_{m,l} ~ N(0, a²)          drawn once, when reward l comes
     P_m ~ N(0, (a/a₀)² I/λ)     drawn once, at the start
 
-GLM-FPL draws its noise anew in every round.  Here the noise of a reward stays what it was, so a member is a model that
-learns: it is wrong in its own way at first, and the M of them stand for a posterior.
+    a   `scale`     default: as in GLM-FPL, the standard deviation of a reward, 0.5 for rewards in [0, 1]
+    M   `members`   default: 30
 
-**A frozen tilt.**  As in GLM-FPL, the loss on perturbed rewards is that on the real ones minus a linear function,
+GLM-FPL draws its noise anew in every round.  Here the noise of a reward stays the same, so that each member is a model
+that learns: at first it is wrong in its own way, and the M members together represent a posterior.
+
+**A frozen tilt.**  As in GLM-FPL, the loss on perturbed rewards is the loss on the real rewards minus a linear
+function,
 
     L(Y + Z_m; θ) + ½ λ ‖θ − P_m‖² = L(Y; θ) + ½ λ ‖θ‖² − S_mᵀθ + const,    S_m = Σ_l Z_{m,l} X_l + λ P_m,
 
-so a member is the vector S_m, to which a reward adds one term.  θ_m is a function of S_m and of the past, which all
-share: it is fitted when the member acts, to the tolerance, at the cost of a decision of GLM-FPL whatever M is.
+so that a member is the vector S_m, to which each reward adds one term.  θ_m is a function of S_m and of the past, which
+all members share.  It is fitted when the member decides, to the tolerance, at the cost of a decision of GLM-FPL for any
+M.
 
-**The posterior.**  In the Gaussian family with a = σ the θ_m are independent draws from the exact posterior
-N(θ̂, σ² (G + λI)⁻¹), given the noise.  Elsewhere Cov θ_m ≈ H⁻¹ (a² G + (a/a₀)² λI) H⁻¹, H = Σ μ̇ X_l X_lᵀ + λI: nearly
-H⁻¹ for a = a₀ where slopes are near their largest.  a₀ = √μ̇max is what makes noise in rewards and prior agree: 0.5 in
-the Bernoulli family; 1 in the Gaussian one, and in the Poisson one, which has no largest slope.
+**The posterior.**  In the Gaussian family with a = σ, for given pulls and rewards, the θ_m are independent draws from
+the exact posterior N(θ̂, σ² (G + λI)⁻¹).  In other families Cov θ_m ≈ H⁻¹ (a² G + (a/a₀)² λI) H⁻¹ with
+H = Σ μ̇ X_l X_lᵀ + λI, which is nearly H⁻¹ for a = a₀ if slopes are near their largest value.  a₀ = √μ̇max makes the
+noise in rewards and in the prior agree: 0.5 in the Bernoulli family, and 1 in the Gaussian family and in the Poisson
+family, which has no largest slope.
 
-    a   `scale`     GLM-FPL's: the standard deviation of a reward, 0.5 for rewards in [0, 1]
-    M   `members`   30, our choice: the theory of linear bandits asks for a multiple of d log n, and with fewer members
-                    it happens more often that none of them likes the best arm.  A decision costs the same whatever M
-                    is, a reward M normals
+**The number of members** is our choice.  The theory of linear bandits asks for a multiple of d log n, and with fewer
+members it happens more often that none of them prefers the best arm.  A decision costs the same for any M; a reward
+costs M normal draws.
 
-P(arm) has a formula, the share of the members that like the arm best, at the cost of M fits.
+The probability of an arm has a formula, the share of the members whose best arm it is, at the cost of M fits.
 
-With a discount (`glm.history`) a reward of weight w has the noise of w rewards, as in GLM-FPL: its term is √w Z X.
-The prior's term stays.  A reward that is forgotten takes its own noise along: Z_{m,l} is a function of the key that
-`init` was given and of l, and is drawn again to be taken out.  With memory="constant" θ_m is known to first order.
+With a discount (`glm.history`) a reward of weight w has the noise of w rewards, as in GLM-FPL: its term is √w Z X.  The
+term of the prior stays.  A reward that is forgotten takes its own noise along: Z_{m,l} is a function of l and of the
+key that `init` was given, and is drawn again to be removed.  With memory="constant" θ_m is known to first order.
 
 References: Lu & Van Roy, Ensemble Sampling, NeurIPS 2017; Janz, Litvak & Szepesvári, Ensemble Sampling for Linear
 Bandits: Small Ensembles Suffice, NeurIPS 2024 (M of the order of d log n).
@@ -38,7 +45,7 @@ Bandits: Small Ensembles Suffice, NeurIPS 2024 (M of the order of d log n).
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -46,44 +53,70 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.builders import Setting
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies import exploration, glm_model
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.exploration import best
 from explorax.policies.glm_model import GLMModel, GLMState, expected_arrays
 from explorax.policies.settings import GLMSettings
 
 
 class Numbers(NamedTuple):
-    """How much ensemble sampling explores."""
+    """The numbers of ensemble sampling.
 
-    scale: float | Array  # a
+    Attributes:
+        scale: The standard deviation a of the noise in a reward.
+    """
+
+    scale: float | Array
 
 
 class EnsembleState(NamedTuple):
-    """What all members share, and what each adds to it."""
+    """The past that all members share, and what each member adds to it.
+
+    Attributes:
+        glm: The state of the estimate without noise.
+        prior: The (M, d) terms λ P_m of the prior.
+        noise: The (M, d) sums Σ √w Z_m X over the rewards that are kept.
+        key: The (2,) key data from which the noise of rewards is drawn.
+        seen: The number of rewards so far, of shape ().
+    """
 
     glm: GLMState[Memory, Numbers]
-    prior: Array  # (M, d) λ P_m
-    noise: Array  # (M, d) Σ √w Z_m X over the rewards kept
-    key: Array  # (2,) uint32: what the noise of rewards is drawn from
-    seen: Array  # () rewards so far
+    prior: Array
+    noise: Array
+    key: Array
+    seen: Array
 
     @property
     def theta_hat(self) -> Array:
-        """Return the estimate without noise."""
+        """The (d,) estimate without noise."""
         return self.glm.theta_hat
 
 
-def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Policy:
-    """Build ensemble sampling."""
+def glm_ensemble(
+    *,
+    members: Annotated[int, "The number M of models, at least 1."] = 30,
+    scale: Annotated[
+        float | None,
+        Setting(
+            None,
+            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
+            "that of a reward (0.5 for rewards in [0, 1])",
+        ),
+    ] = None,
+    **settings: Unpack[GLMSettings],
+) -> Policy:
+    """Build ensemble sampling, in which a random one of M models with frozen noise decides."""
     model = GLMModel(**settings)
     check_whole("members", members, 1)
     if scale is not None:
-        check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+        check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     numbers = Numbers(model.informal if scale is None else float(scale))
     slope = model.glm.max_slope
     relative = numbers.scale / (slope**0.5 if slope < jnp.inf else 1.0)  # a/a₀
@@ -103,8 +136,8 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
         settings = [[each.glm.ridge, each.glm.numbers.scale, np.shape(each.prior)] for each in (state, fresh)]
         if not all(np.array_equal(*pair) for pair in zip(*settings, strict=True)):
             raise InvalidArgument(
-                "ridge, scale and members must stay as they were: the noise of past rewards was drawn with them. "
-                "Only the memory and its capacity can be changed."
+                "ridge, scale and members must stay the same, since the noise of past rewards was drawn with them. "
+                "Change only the memory and its capacity."
             )
         return state._replace(glm=glm_model.adopt(estimator, state.glm, fresh.glm))
 
@@ -114,7 +147,7 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
 
 @cache
 def program(estimator: Estimator) -> Program:
-    """`act` and `update`; one for all that differ in numbers only."""
+    """Return the compiled `act` and `update`, which all policies share that differ in numbers only."""
 
     def act(key: Array, state: EnsembleState, arms: Array, t: Array, mask: Array | None = None) -> Action:
         member = jax.random.randint(key, (), 0, len(state.noise))
@@ -150,7 +183,16 @@ def program(estimator: Estimator) -> Program:
 
 @cache
 def probabilities(estimator: Estimator) -> Callable[[EnsembleState, Array, Array, Array | None], Array]:
-    """P(arm): 1 for a forced arm, after the forced rounds the share of the members that would pull it."""
+    """Return the function that computes the probability of each arm.
+
+    The probability is 1 for a forced arm, and after the forced rounds the share of the members that would pull the arm.
+
+    Args:
+        estimator: The estimator of the members.
+
+    Returns:
+        The function, with the arguments of `ProbabilitiesFn`.
+    """
 
     @jax.jit
     @jax.default_matmul_precision("highest")
@@ -163,23 +205,23 @@ def probabilities(estimator: Estimator) -> Callable[[EnsembleState, Array, Array
 
 
 def member_scores(estimator: Estimator, state: EnsembleState, arms: Array) -> Array:
-    """Return x_iᵀθ_m of each member and arm, (M, K)."""
+    """Return the (M, K) scores x_iᵀθ_m of each member and arm."""
     memory, ridge = state.glm.memory, state.glm.ridge
     return jax.vmap(lambda tilt: memory.tilted(estimator, ridge, arms, tilt)[0])(state.prior + state.noise)
 
 
 def shares(scores: Array, mask: Array | None) -> Array:
-    """The share of the rows of scores (M, K) that are largest at each arm."""
-    favourites = jax.vmap(lambda row: best(row, mask))(scores)
-    return jnp.mean(favourites[:, None] == jnp.arange(scores.shape[1]), axis=0, dtype=scores.dtype)
+    """Return for each arm the share of the M rows of (M, K) scores that are largest at this arm."""
+    favorites = jax.vmap(lambda row: best(row, mask))(scores)
+    return jnp.mean(favorites[:, None] == jnp.arange(scores.shape[1]), axis=0, dtype=scores.dtype)
 
 
 def perturb(state: EnsembleState, x: Array) -> Array:
-    """The noise of all members once one more reward of an arm x comes."""
+    """Return the (M, d) noise of all members after one more reward of an arm x."""
     glm, key = state.glm, jax.random.wrap_key_data(state.key)
 
     def drawn(number: Array, weight: Array | float) -> Array:
-        """(M,) √w Z of reward l."""
+        """Draw the (M,) noise √w Z of a reward, by its number."""
         unit = jax.random.normal(jax.random.fold_in(key, number), state.noise.shape[:1], x.dtype)
         return jnp.sqrt(weight) * glm.numbers.scale * unit
 

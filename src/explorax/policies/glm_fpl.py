@@ -1,31 +1,36 @@
 """GLM-FPL: follow the perturbed leader.
 
+In each round the model is fitted to rewards with fresh noise, and the best arm of that fit is pulled:
+
     θ̃ = maximum-likelihood estimate on rewards Y_l + Z_l,  Z_l ~ N(0, a²) fresh in every round,    pull argmax_i x_iᵀθ̃
-
-Perturbing t rewards is not needed.  The loss on perturbed rewards is the loss on the real ones minus Sᵀθ,
-
-    L(Y + Z; θ) = L(Y; θ) − Sᵀθ + const,    S = Σ_l Z_l X_l ~ N(0, a² G),    G = Σ_l X_l X_lᵀ,
-
-so one d-vector S, drawn through a factor of G, has the same law however long the past: the same fit with a linear tilt.
-(Exact for Gaussian noise only.)  Near θ̄ the spread of θ̃ is a² H⁻¹GH⁻¹.
 
     a   `scale`         σ in the informal design (0.5 for Bernoulli rewards), c1 μ̇max in the theory's (Theorem 2)
     λ   `ridge`         of the fit; the paper has none
-        `prior_noise`   perturb the ridge's pseudo-observations too, S ~ N(0, a² (G + λI)); in the Gaussian
-                        family θ̃ then has exactly GLM-TSL's law
+        `prior_noise`   perturb the ridge's pseudo-observations, too
 
-With a discount or a window (`glm.history`) G is the weighted sum, S ~ N(0, a² Σ w_l X_l X_lᵀ): a reward of weight w has
-the noise of w rewards.  In directions not seen lately θ̃ then falls back to the prior's mean without any noise, and they
-are not explored again, unless `prior_noise` is given; it is recommended there.
+**A tilt.**  It is not necessary to perturb t rewards.  The loss on perturbed rewards is the loss on the real rewards
+minus Sᵀθ,
+
+    L(Y + Z; θ) = L(Y; θ) − Sᵀθ + const,    S = Σ_l Z_l X_l ~ N(0, a² G),    G = Σ_l X_l X_lᵀ,
+
+so that one d-vector S, drawn through a factor of G, has the same law for a past of any length: the same fit with a
+linear tilt.  (This is exact for Gaussian noise only.)  Near θ̄ the covariance of θ̃ is a² H⁻¹GH⁻¹.
+
+**Noise in the prior.**  With `prior_noise` the tilt is S ~ N(0, a² (G + λI)); in the Gaussian family θ̃ then has
+exactly the law of GLM-TSL.  With a discount or a window (`glm.history`) G is the weighted sum,
+S ~ N(0, a² Σ w_l X_l X_lᵀ): a reward of weight w has the noise of w rewards.  In directions that were not seen lately,
+θ̃ then returns to the mean of the prior without any noise, and these directions are not explored again.  `prior_noise`
+avoids that, and is recommended with a discount or a window.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, sections 3.2 and 3.3.
 """
 
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 from jax import Array
 
 from explorax import theory
+from explorax.builders import Setting
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel, GLMState
@@ -33,19 +38,30 @@ from explorax.policies.settings import Design, GLMSettings
 
 
 class Numbers(NamedTuple):
-    """How much GLM-FPL explores."""
+    """The numbers of GLM-FPL.
 
-    scale: float | Array  # a
+    Attributes:
+        scale: The standard deviation a of the noise in a reward.
+    """
+
+    scale: float | Array
 
 
 def glm_fpl(
     *,
     design: Design = "informal",
-    scale: float | None = None,
-    prior_noise: bool = False,
+    scale: Annotated[
+        float | None,
+        Setting(
+            None,
+            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
+            "chosen by `design`",
+        ),
+    ] = None,
+    prior_noise: Annotated[bool, "Whether to perturb the pseudo-observations of the ridge, too."] = False,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build GLM-FPL."""
+    """Build GLM-FPL, which fits the model to perturbed rewards in each round and pulls the best arm of the fit."""
     model = GLMModel(theory_of="glm_fpl", **settings)
     scale_of = model.designed(
         design, "scale", scale, model.informal, lambda d: theory.scale("glm_fpl", model.problem(d))
@@ -57,7 +73,7 @@ def glm_fpl(
 def perturbed_scores(
     estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
 ) -> tuple[Array, Array]:
-    """Return x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² G)."""
+    """Return the scores x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² G), and whether the fit converged."""
     tilt = state.numbers.scale * state.memory.tilt_noise(key, 0.0)
     return state.memory.tilted(estimator, state.ridge, arms, tilt)
 
@@ -65,6 +81,6 @@ def perturbed_scores(
 def scores_perturbed_with_prior(
     estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
 ) -> tuple[Array, Array]:
-    """Return x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² (G + λI))."""
+    """Return the scores x_iᵀθ̃ for the estimate tilted by S ~ N(0, a² (G + λI)), and whether the fit converged."""
     tilt = state.numbers.scale * state.memory.tilt_noise(key, state.ridge)
     return state.memory.tilted(estimator, state.ridge, arms, tilt)

@@ -1,8 +1,8 @@
 """What all GLM policies share: a state, settings, and the policy that these and a rule for choosing arms make.
 
-**Numbers live in the state.**  The ridge and what a rule explores by are arrays there, so what gets compiled depends on
-the algorithm, the family and the tolerance only (`Estimator`): all designs of a policy share one program, and one batch
-can mix them.
+**Numbers are part of the state.**  The ridge and the numbers of a rule are arrays in the state, so that compiled code
+depends on the algorithm, the family and the tolerance only (`Estimator`).  All designs of a policy share one program,
+and one batch can mix them.
 """
 
 from collections.abc import Callable
@@ -26,16 +26,8 @@ from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
 from explorax.policies import exploration
-from explorax.policies.base import (
-    Action,
-    Expected,
-    Policy,
-    Program,
-    check_design,
-    checked_init,
-    compiled,
-    size_and_dtype,
-)
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, check_design, checked_init, compiled, size_and_dtype
 from explorax.policies.exploration import Exploration
 from explorax.policies.settings import GLMSettings
 
@@ -44,21 +36,28 @@ N_co = TypeVar("N_co", covariant=True)
 
 
 class GLMState(NamedTuple, Generic[M_co, N_co]):
-    """The past with the estimate it gives, and the settings that are numbers."""
+    """The past with its estimate, and the settings that are numbers.
+
+    Attributes:
+        memory: What is kept of the past, with the estimate θ̂.
+        exploration: The plan of the forced exploration.
+        ridge: The ridge λ, of shape ().
+        numbers: The numbers of the rule, which say how much it explores.
+    """
 
     memory: M_co
     exploration: Exploration
-    ridge: Array  # () λ
-    numbers: N_co  # of the rule: how much it explores
+    ridge: Array
+    numbers: N_co
 
     @property
     def theta_hat(self) -> Array:
-        """Return θ̂, the penalized estimate."""
+        """The (d,) penalized estimate θ̂."""
         return self.memory.theta_hat
 
     @property
     def converged(self) -> Array:
-        """Return whether the fit of θ̂ converged."""
+        """Whether the fit of θ̂ converged, of shape ()."""
         return self.memory.converged
 
 
@@ -66,27 +65,27 @@ AnyState = GLMState[Any, Any]
 
 
 def learn(estimator: Estimator, state: AnyState, arm: Array, x: Array, reward: Array) -> AnyState:
-    """Record the reward and refit θ̂."""
+    """Record a reward and refit θ̂."""
     return state._replace(memory=state.memory.learn(estimator, state.ridge, arm, x, reward))
 
 
 def extend(estimator: Estimator, state: AnyState, arms: Array) -> AnyState:
-    """Return the same past with further fixed arms, which are rows after the old ones."""
+    """Return the state with the same past and additional fixed arms, which are the rows after the old ones."""
     return state._replace(memory=state.memory.extended(estimator, state.ridge, arms))
 
 
 def adopt(estimator: Estimator, state: AnyState, fresh: AnyState) -> AnyState:
-    """Return the past of a state that other settings have made, in a fresh state of this policy (`adoption`)."""
+    """Return a fresh state with the past that another state has learned with other settings (`adoption`)."""
     if made_alike(state, fresh):
         return state
     memory = fresh.memory.adopting(estimator, fresh.ridge, state.memory, state.ridge)
-    # Which arms are forced is decided when a policy starts; more arms may have come since.
+    # The forced arms are chosen when a policy starts; arms may have been added since.
     begun = np.array_equal(state.exploration.rounds, fresh.exploration.rounds)
     return fresh._replace(memory=memory, exploration=state.exploration if begun else fresh.exploration)
 
 
 def made_alike(state: AnyState, fresh: AnyState) -> bool:
-    """Return whether two states differ in what was learned only: all shapes and settings are the same."""
+    """Return whether two states have the same shapes and settings, and differ in what was learned only."""
     shapes = [jax.tree.map(lambda leaf: (np.shape(leaf), str(leaf.dtype)), each) for each in (state, fresh)]
     if shapes[0] != shapes[1]:
         return False
@@ -101,7 +100,7 @@ def settings_of(state: AnyState) -> list[Any]:
 
 
 def expected_arrays(state: AnyState) -> Expected:
-    """Return the shapes and the dtype that go with a state."""
+    """Return the numbers of arms and features and the dtype that go with a state."""
     return Expected(state.memory.n_arms, state.theta_hat.shape[-1], state.theta_hat.dtype)
 
 
@@ -113,9 +112,17 @@ Learn = Callable[[Estimator, Any, Array, Array, Array], AnyState]  # (estimator,
 
 @cache
 def program(rule: Rule, estimator: Estimator, learn: Learn = learn) -> Program:
-    """Return `act` and `update` of the policy that maximizes the scores of a rule.
+    """Return the compiled `act` and `update` of the policy that maximizes the scores of a rule.
 
-    There is one program for all policies that differ in numbers only.
+    All policies that differ in numbers only share one program.
+
+    Args:
+        rule: Returns the scores of all arms, and whether the fit behind them converged.
+        estimator: The estimator of θ̂.
+        learn: Returns the state after a reward.
+
+    Returns:
+        The program.
     """
 
     def act(key: Array, state: AnyState, arms: Array, t: Array, mask: Array | None = None) -> Action:
@@ -139,7 +146,17 @@ def program(rule: Rule, estimator: Estimator, learn: Learn = learn) -> Program:
 
 @cache
 def probabilities(law: Law, estimator: Estimator) -> Callable[[AnyState, Array, Array, Array | None], Array]:
-    """Return P(arm) of a policy whose law has a formula: 1 for a forced arm, after the forced rounds the law's."""
+    """Return the function that computes the probability of each arm, for a rule whose law has a formula.
+
+    The probability is 1 for a forced arm, and after the forced rounds what the law says.
+
+    Args:
+        law: Returns the probability of each arm under the rule.
+        estimator: The estimator of θ̂.
+
+    Returns:
+        The function, with the arguments of `ProbabilitiesFn`.
+    """
 
     @jax.jit
     def of_arms(state: AnyState, arms: Array, t: Array, mask: Array | None) -> Array:
@@ -152,11 +169,15 @@ def probabilities(law: Law, estimator: Estimator) -> Callable[[AnyState, Array, 
 
 
 class GLMModel:
-    """The settings of a GLM policy, checked, and the functions they fix.
+    """The settings of a GLM policy, checked, and the functions that they determine.
 
     Args:
-        theory_of: The policy whose theorem says how long to explore; None where there is none.
-        **settings: Those that all GLM policies take.
+        theory_of: The policy whose theorem says how long to explore; None if there is no such theorem.
+        **settings: The settings that all GLM policies take (`GLMSettings`).
+
+    Raises:
+        InvalidArgument: If a setting is out of its range or contradicts another setting.
+        UnknownName: If a setting, or the name that is given for one, is unknown.
     """
 
     def __init__(self, theory_of: str | None = None, **settings: Unpack[GLMSettings]) -> None:
@@ -164,14 +185,19 @@ class GLMModel:
         self.check()
 
     def check(self) -> None:
-        """Raise unless the settings can be used, and do not contradict each other."""
+        """Check that the settings can be used and do not contradict each other.
+
+        Raises:
+            InvalidArgument: If a setting is out of its range or contradicts another setting.
+            UnknownName: If the name that is given for a setting is unknown.
+        """
         families.get(self.given["family"])
         check_fit_settings(self.given["ridge"], self.given["tolerance"])
         exploration.check_kind(self.given["warmup"])
         if self.given["ridge"] == 0 and (self.glm is not families.gaussian or self.given["warmup"] == "none"):
             raise InvalidArgument(
-                f"ridge=0 with family={self.glm.name!r} and warmup={self.given['warmup']!r}: the estimate need not "
-                "exist, and early in a run it does not; give ridge > 0 (1e-6 is as good as none)"
+                f"ridge must be above 0 with family {self.glm.name!r} and warmup {self.given['warmup']!r}, since the "
+                "estimate may not exist otherwise, got 0. Give ridge=1e-6 for nearly no ridge."
             )
         for name in ("noise_std", "min_slope", "max_slope"):
             if (value := self.given[name]) is not None:
@@ -183,11 +209,13 @@ class GLMModel:
             raise UnknownName("when_full", self.given["when_full"], ("error", "forget"))
         check_forgetting(self.given["discount"], self.given["window"])
         if self.forgets and self.given["ridge"] == 0:
-            raise InvalidArgument("ridge=0 with a discount or a window: the ridge is what stays; give ridge > 0")
+            raise InvalidArgument(
+                "ridge must be above 0 with a discount or a window, which forget all but the ridge, got 0."
+            )
         check_whole("buffer", self.given["buffer"], 0)
-        self.knows_rows()  # complains now about what the memory cannot do
+        self.knows_rows()  # raises now if the memory cannot do what the settings say
         if self.given["warmup"] == "theory":
-            self.required_eigenvalue(1)  # complains now if the theory cannot say
+            self.required_eigenvalue(1)  # raises now if the theory does not apply
 
     @property
     def glm(self) -> Family:
@@ -196,23 +224,25 @@ class GLMModel:
 
     @property
     def forgets(self) -> bool:
-        """Whether the past counts less and less, or not at all after a while."""
+        """Whether rewards are discounted, or dropped after a window."""
         return self.given["discount"] < 1 or self.given["window"] is not None
 
     @property
     def informal(self) -> float:
-        """The paper's informal width and perturbation: the standard deviation of a reward, 1 where it has no bound."""
+        """The paper's informal width and perturbation: the standard deviation of a reward, or 1 if it is unbounded."""
         return self.given["noise_std"] or self.glm.noise_std or 1.0
 
     @property
     def posterior_scale(self) -> float:
-        """What makes H⁻¹ the posterior's covariance: σ in the Gaussian family; the others have unit dispersion."""
+        """The scale with which H⁻¹ is the covariance of the posterior: σ in the Gaussian family, else 1."""
         return self.informal if self.glm.name == "gaussian" else 1.0
 
     def problem(self, n_features: int) -> theory.Problem:
-        """The constants of the theory for that many features."""
+        """Return the constants of the theory for a number of features; raise if the horizon is not given."""
         if self.given["horizon"] is None:
-            raise InvalidArgument("the theory's design depends on the number of rounds: give horizon=n")
+            raise InvalidArgument(
+                "horizon must be the number of rounds for the theory, got None. Give horizon=1000, for example."
+            )
         return theory.problem(
             n_features=self.given["n_features"] or n_features,
             rounds=self.given["horizon"],
@@ -225,8 +255,19 @@ class GLMModel:
     def designed(
         self, design: str, name: str, given: float | None, informal: float, theory_value: Callable[[int], float]
     ) -> Callable[[Array | int], float]:
-        """The scale or width for the arms (or their size): given, informal, or the theory's for d features."""
-        check_design(design, name, given, "; a policy that does not explore is 'greedy'")
+        """Return the function that chooses a scale or width: the given one, the informal one, or that of the theory.
+
+        Args:
+            design: "informal" or "theory".
+            name: The name of the setting: "scale" or "width".
+            given: The value of the setting; None if the design chooses it.
+            informal: The value in the informal design.
+            theory_value: Returns the value in the design of the theory for d features.
+
+        Returns:
+            The function, which maps a (K, d) matrix of arms or the number d of features to the scale or width.
+        """
+        check_design(design, name, given, "Use 'greedy' for a policy that does not explore.")
         if given is not None:
             return lambda arms: float(given)
         if design == "theory":
@@ -235,17 +276,26 @@ class GLMModel:
         return lambda arms: informal
 
     def required_eigenvalue(self, features: int) -> float:
-        """Return what λ_min(G) must reach in the forced rounds; 0 where the theory does not choose their number."""
+        """Return the value that λ_min(G) must reach in the forced rounds; 0 unless warmup is "theory"."""
         if self.given["warmup"] != "theory":
             return 0.0
         if self.theory_of is None:
-            raise InvalidArgument("warmup='theory' needs a theorem, and this policy has none: use warmup='basis'")
+            raise InvalidArgument(
+                "warmup must be 'basis', 'first' or 'none' for a policy without a theorem, got 'theory'."
+            )
         return theory.required_eigenvalue(self.theory_of, self.problem(features))
 
     def init(self, arms: Array | int, numbers: Any = (), dtype: jnp.dtype | None = None, **wants: bool) -> AnyState:
-        """Return a state with nothing seen yet, whose dtype is that of the arms, or JAX's default.
+        """Return the state of a policy that has seen no rewards yet.
 
-        `numbers` are those of the rule, and `wants` what it wants of the memory (`Wanted`).
+        Args:
+            arms: The (K, d) matrix of fixed arms, or the number d of features if arms change.
+            numbers: The numbers of the rule.
+            dtype: The dtype of the state if arms change.  Default: JAX's default.
+            **wants: What the rule needs of the memory, as in `wanted`.
+
+        Returns:
+            The state.
         """
         wanted = self.wanted(arms, dtype, **wants)
         eigenvalue = self.required_eigenvalue(wanted.size)
@@ -260,7 +310,7 @@ class GLMModel:
     def wanted(
         self, arms: Array | int, dtype: jnp.dtype | None = None, widths: bool = False, keeps_curvature: bool = True
     ) -> Wanted:
-        """Return what the settings, and a rule that may want `widths`, ask of the memory."""
+        """Return what the settings, and a rule that may need `widths`, require of the memory."""
         size, dtype = size_and_dtype(arms, dtype)
         return Wanted(
             arms,
@@ -277,11 +327,11 @@ class GLMModel:
         )
 
     def knows_rows(self) -> bool:
-        """Return whether the memory keeps the rewards that its estimate is the exact one of."""
+        """Return whether the memory keeps rewards of which its estimate is the exact fit."""
         return jax.eval_shape(lambda: builder_of(self.given["memory"])(self.wanted(1))).past is not None
 
     def check_knows_rows(self, purpose: str, otherwise: str = "") -> None:
-        """Raise unless the memory keeps the rewards themselves, for a purpose; `otherwise` is another remedy."""
+        """Raise unless the memory keeps the rewards themselves; `otherwise` ends the sentence with another remedy."""
         if not self.knows_rows():
             raise InvalidArgument(
                 f"memory must keep the rewards themselves for {purpose}, got {self.given['memory']!r}. Use "
@@ -301,12 +351,15 @@ class GLMModel:
         """Return the policy that maximizes the scores of a rule.
 
         Args:
-            rule: The scores of all arms, and whether the fit behind them converged.
-            numbers: A record of the numbers that the rule reads, for the arms (or their size).
-            root_error: How far a kept curvature may be off, as e^±; None for as far as the tolerance asks.
+            rule: Returns the scores of all arms, and whether the fit behind them converged.
+            numbers: Returns the record of the numbers that the rule reads, for the arms (or the number of features).
+            root_error: The relative error of a kept curvature, as e^±; None for what the tolerance requires.
             widths: Whether the rule asks the memory for the widths of arms.
-            law: P(arm) under the rule, where there is a formula for it.
-            learn: What a reward does to the state.
+            law: Returns the probability of each arm under the rule, if there is a formula for it.
+            learn: Returns the state after a reward.
+
+        Returns:
+            The policy.
         """
         estimator = Estimator(self.glm, self.given["tolerance"], root_error)
         return Policy(

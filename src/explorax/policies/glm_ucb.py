@@ -1,23 +1,27 @@
-"""GLM-UCB: optimism on the mean reward.
+"""GLM-UCB: optimism about the mean reward.
+
+The score of an arm is its estimated mean reward plus a bonus for uncertainty:
 
     pull argmax_i μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹},    θ̄ the ridge maximum-likelihood estimate,  G = Σ_l X_l X_lᵀ
 
-    ρ   `width`    σ in the informal design (0.5 for Bernoulli rewards),
-                   (2 μ̇max κ R_max / μ̇min) √(2 d log n · log(2 d n²)) in the theory's, κ = √(3 + 2 log(1 + 2L²))
-    L   `max_norm`    largest ‖x_i‖; that of the arms on offer unless given
-        `max_reward`  R_max
-        `radius`      project θ̄ onto the admissible set {‖θ‖ ≤ radius} first (Filippi's eq. 6); off unless given
+    ρ       `width`        σ in the informal design (0.5 for Bernoulli rewards),
+                           (2 μ̇max κ R_max / μ̇min) √(2 d log n · log(2 d n²)) in the theory's,
+                           κ = √(3 + 2 log(1 + 2L²))
+    L       `max_norm`     the largest ‖x_i‖; default: that of the arms on offer
+    R_max   `max_reward`   the largest reward
+            `radius`       θ̄ is first projected onto the admissible set {‖θ‖ ≤ radius} (Filippi's eq. 6) if given
 
 Reference: Filippi, Cappé, Garivier & Szepesvári, Parametric Bandits: The Generalized Linear Case, NeurIPS 2010.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import jax.numpy as jnp
 from jax import Array
 
 from explorax import theory
+from explorax.builders import Setting
 from explorax.checks import check_positive
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.glm.project import project
@@ -27,22 +31,35 @@ from explorax.policies.settings import Design, GLMSettings
 
 
 class Numbers(NamedTuple):
-    """How much GLM-UCB explores."""
+    """The numbers of GLM-UCB.
 
-    width: float | Array  # ρ, without the κ that is still to be put in
-    kappa_power: float  # 1 where κ is that of the arms on offer and must be put in, else 0
+    Attributes:
+        width: The width ρ, without the factor κ if that is still to be multiplied in.
+        kappa_power: 1 if κ depends on the arms on offer and must be multiplied in, else 0.
+    """
+
+    width: float | Array
+    kappa_power: float
 
 
 def glm_ucb(
     *,
     design: Design = "informal",
-    width: float | None = None,
-    radius: float | None = None,
-    max_norm: float | None = None,
-    max_reward: float = 1.0,
+    width: Annotated[
+        float | None, Setting(None, "How much to explore: the width ρ of the bonus, above 0.", "chosen by `design`")
+    ] = None,
+    radius: Annotated[
+        float | None,
+        Setting(None, "The radius of the ball onto which the estimate is projected.", "None, no projection"),
+    ] = None,
+    max_norm: Annotated[
+        float | None,
+        Setting(None, 'The largest norm L of an arm in the design "theory".', "that of the arms on offer"),
+    ] = None,
+    max_reward: Annotated[float, 'The largest reward R_max in the design "theory", above 0.'] = 1.0,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
-    """Build GLM-UCB."""
+    """Build GLM-UCB, which adds a bonus for uncertainty to the estimated mean reward of an arm."""
     model = GLMModel(theory_of="glm_ucb", **settings)
     # ρ without κ, which depends on the arms: L = 0 makes κ = √3.
     width_of = model.designed(
@@ -73,14 +90,18 @@ def glm_ucb(
 
 @dataclass(frozen=True)
 class OptimismOnTheMean:
-    """μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹}."""
+    """The rule of GLM-UCB, with scores μ(x_iᵀθ̄) + ρ ‖x_i‖_{G⁻¹}.
+
+    Attributes:
+        radius: The radius of the ball onto which θ̄ is projected; None for no projection.
+    """
 
     radius: float | None
 
     def __call__(
         self, estimator: Estimator, key: Array, state: GLMState[Memory, Numbers], arms: Array
     ) -> tuple[Array, Array]:
-        """Return the scores, and whether the fit behind them converged."""
+        """Return the scores of all arms, and whether the fit converged."""
         memory, (rho, power) = state.memory, state.numbers
         if memory.n_arms is None:
             rho = rho * kappa(longest(arms)) ** power
@@ -92,11 +113,11 @@ class OptimismOnTheMean:
 
 
 def kappa(max_norm: float | Array) -> Array:
-    """κ = √(3 + 2 log(1 + 2L²))."""
+    """Return κ = √(3 + 2 log(1 + 2L²)) for the largest norm L of an arm."""
     return jnp.sqrt(3 + 2 * jnp.log1p(2 * jnp.square(max_norm)))
 
 
 def longest(arms: Array | int) -> Array:
-    """L, the largest norm of an arm."""
+    """Return L, the largest norm of an arm."""
     assert not isinstance(arms, int)
     return jnp.sqrt(jnp.max(jnp.sum(arms**2, axis=1)))

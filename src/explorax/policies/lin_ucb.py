@@ -1,19 +1,22 @@
-"""LinUCB (OFUL): optimism in a linear model.
+"""LinUCB: optimism in a linear model (OFUL).
+
+The score of an arm is its estimate by ridge regression plus a bonus for uncertainty:
 
     V = λI + Σ_l X_l X_lᵀ,  θ̂ = V⁻¹ Σ_l X_l Y_l,    pull argmax_i x_iᵀθ̂ + √β ‖x_i‖_{V⁻¹}
 
     √β   `width`       σ in the informal design, σ √(2 log(det(V)^½ det(λI)^−½ / δ)) + √λ S in the theory's
-    S    `norm_bound`  a bound on ‖θ*‖, read by the theory's design only
+    S    `norm_bound`  a bound on ‖θ*‖, used in the theory's design only
 
 Reference: Abbasi-Yadkori, Pál & Szepesvári, Improved Algorithms for Linear Stochastic Bandits, NeurIPS 2011.
 """
 
 import math
-from typing import Unpack
+from typing import Annotated, Unpack
 
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.builders import Setting
 from explorax.checks import check_positive
 from explorax.glm.linalg import Factor
 from explorax.policies.base import Policy
@@ -24,11 +27,13 @@ from explorax.policies.settings import Design, LinearSettings
 def lin_ucb(
     *,
     design: Design = "informal",
-    width: float | None = None,
-    norm_bound: float = 1.0,
+    width: Annotated[
+        float | None, Setting(None, "How much to explore: the width √β of the bonus, above 0.", "chosen by `design`")
+    ] = None,
+    norm_bound: Annotated[float, 'A bound S on the norm of θ* in the design "theory", above 0.'] = 1.0,
     **settings: Unpack[LinearSettings],
 ) -> Policy:
-    """Build LinUCB."""
+    """Build LinUCB, which adds a bonus for uncertainty to the score of an arm in a linear model."""
     model = LinearModel(**settings)
     by_theory = model.is_theory(design, "width", width)
     check_positive("norm_bound", norm_bound)

@@ -1,14 +1,15 @@
-"""What the linear policies share: moments of the past and the ridge regression they give.
+"""What the linear policies share: moments of the past and their ridge regression.
 
     V = λI + Σ_l X_l X_lᵀ,    θ̂ = V⁻¹ Σ_l X_l Y_l
 
-With a discount γ both sums have weights γ^{t−l}, with a window only its rewards count (`glm.history`); λ stays as it
-is.  Russac et al. (NeurIPS 2019) have the same V and θ̂ for a discount, but a bonus in the norm of V⁻¹ṼV⁻¹, where Ṽ has
-weights γ^{2(t−l)}.  Here it is that of V⁻¹, as for rewards that count γ^{t−l} times; since Ṽ ⪯ V it is no smaller.
+With a discount γ both sums have weights γ^{t−l}; with a window only the rewards in the window count (`glm.history`).
+The ridge λ is not discounted.  Russac et al. (NeurIPS 2019) have the same V and θ̂ for a discount, but a bonus in the
+norm of V⁻¹ṼV⁻¹, where Ṽ has weights γ^{2(t−l)}.  Here the bonus is in the norm of V⁻¹, as for rewards that count
+γ^{t−l} times.  Since Ṽ ⪯ V, it is at least as large.
 
-The memory is of constant size whatever the arms do.  Rewards may be any finite numbers; where their means are not
-linear in the features these policies are misspecified.  On rewards of 0 and 1 they are played all the same, as
-baselines (`FAMILIES`).
+The memory has constant size for fixed and for changing arms.  Rewards may be any finite numbers.  If their means are
+not linear in the features, these policies are misspecified.  They are still played on rewards of 0 and 1, as baselines
+(`FAMILIES`).
 """
 
 from collections.abc import Callable
@@ -25,26 +26,36 @@ from explorax.glm import families
 from explorax.glm.history import Moments, check_forgetting
 from explorax.glm.linalg import Factor, factorize
 from explorax.policies import exploration
-from explorax.policies.base import Action, Expected, Policy, check_design, checked, size_and_dtype
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, check_design, checked, size_and_dtype
 from explorax.policies.confidence import check_confidence, failure
 from explorax.policies.settings import LinearSettings
 
-# What least squares models, and what it is played on as a misspecified baseline.
+# The family that least squares models, and one on which it is played as a misspecified baseline.
 FAMILIES = ("gaussian", "bernoulli")
 
 
 class LinearState(NamedTuple):
-    """Moments of the past, and the forced exploration."""
+    """Moments of the past, and the forced exploration.
+
+    Attributes:
+        history: The moments Σ X Xᵀ and Σ X Y.
+        exploration: The plan of the forced exploration.
+    """
 
     history: Moments
     exploration: exploration.Exploration
 
 
 class LinearModel:
-    """The settings of a linear policy, checked, and the functions they fix.
+    """The settings of a linear policy, checked, and the functions that they determine.
 
     Args:
-        **settings: Those that all linear policies take.
+        **settings: The settings that all linear policies take (`LinearSettings`).
+
+    Raises:
+        InvalidArgument: If a setting is out of its range or contradicts another setting.
+        UnknownName: If a setting, or the name that is given for one, is unknown.
     """
 
     def __init__(self, **settings: Unpack[LinearSettings]) -> None:
@@ -56,28 +67,49 @@ class LinearModel:
         check_forgetting(self.given["discount"], self.given["window"])
 
     def is_theory(self, design: str, name: str, given: float | None) -> bool:
-        """Whether the theory chooses the scale or width; raises if it cannot or may not."""
+        """Return whether the theory chooses the scale or width.
+
+        Args:
+            design: "informal" or "theory".
+            name: The name of the setting: "scale" or "width".
+            given: The value of the setting; None if the design chooses it.
+
+        Returns:
+            True for the design "theory".
+
+        Raises:
+            InvalidArgument: If the theory cannot choose, or the value that is given contradicts it.
+        """
         check_design(design, name, given)
         if design == "theory" and self.given["horizon"] is None and self.given["delta"] is None:
-            raise InvalidArgument("the theory's design depends on a confidence level: give delta, or horizon=n for 1/n")
+            raise InvalidArgument(
+                "delta or horizon must be given with design='theory', got None. Give delta=0.05, or horizon=n for 1/n."
+            )
         return design == "theory"
 
     @property
     def failure(self) -> float:
-        """Return δ, the chance that the theory's confidence may fail."""
+        """The probability δ that a confidence interval of the theory may fail."""
         return failure(self.given["horizon"], self.given["delta"])
 
     def init(self, arms: Array | int, key: Array) -> LinearState:
-        """Nothing seen yet."""
+        """Return the state of a policy that has seen no rewards yet."""
         size, dtype = size_and_dtype(arms)
         return LinearState(Moments.of(size, dtype, self.given["window"]), exploration.plan(self.given["warmup"], arms))
 
     def regression(self, state: LinearState) -> tuple[Array, Factor]:
-        """θ̂ and a factor of V."""
+        """Return the ridge regression θ̂, and a factor of V."""
         return ridge_regression(state.history, self.given["ridge"])
 
     def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
-        """The policy that maximizes the scores of `act(key, state, arms, t)`."""
+        """Return the policy that maximizes the scores of a rule.
+
+        Args:
+            act: Returns the (K,) scores for the arguments (key, state, arms, t).
+
+        Returns:
+            The policy.
+        """
 
         def full_act(key: Array, state: LinearState, arms: Array, t: Array, mask: Array | None = None) -> Action:
             scores = act(key, state, arms, t)
@@ -102,18 +134,18 @@ class LinearModel:
 
 
 def ridge_regression(history: Moments, ridge: float) -> tuple[Array, Factor]:
-    """θ̂ and a factor of V = λI + Σ x xᵀ."""
+    """Return the ridge regression θ̂, and a factor of V = λI + Σ x xᵀ."""
     size = history.cross.shape[0]
     factor = factorize(history.gram() + ridge * jnp.eye(size, dtype=history.cross.dtype))
     return factor.solve(history.cross), factor
 
 
 def check_finite_rewards(rewards: ArrayLike) -> None:
-    """Raise unless the rewards are finite numbers."""
+    """Check that rewards are finite numbers, if their values are known."""
     if is_known(rewards):
         families.check_rewards(families.gaussian, rewards)
 
 
 def expected_arrays(state: LinearState) -> Expected:
-    """Shapes and dtype that go with a state."""
+    """Return the number of features and the dtype that go with a state."""
     return Expected(None, state.history.cross.shape[-1], state.history.cross.dtype)

@@ -1,34 +1,37 @@
-"""NeuralLinear: Thompson sampling in a linear model on the last hidden layer of a network that goes on learning.
+"""NeuralLinear: Thompson sampling in a linear model on the last hidden layer of a network that keeps learning.
+
+In each round a parameter θ̃ is drawn around a ridge regression on the features φ, and the best arm under θ̃ is pulled:
 
     θ̃ ~ N(θ̂, a² V⁻¹),    V = λI + Σ_l φ(X_l) φ(X_l)ᵀ,    θ̂ = V⁻¹ Σ_l φ(X_l) Y_l,    pull argmax_i φ(x_i)ᵀθ̃
 
-The network is trained as in DeepFL.  φ is its last hidden layer (`representation.py`) as it was at the last refresh:
-every `refresh` rewards the latest one takes its place, and V and θ̂ are computed anew from all examples kept.
+    a   `scale`     default: the standard deviation of a reward, 0.5 for rewards in [0, 1]
+    λ   `ridge`     of the regression
+        `refresh`   the number of rewards from one representation to the next
 
-    a   `scale`     the standard deviation of a reward unless given, 0.5 for rewards in [0, 1]
-    λ   `ridge`
-        `refresh`   rewards from one representation to the next
-
-All examples are kept, up to `capacity`.  Without the inverse-gamma prior of the reference: a is fixed.
+The network is trained as in DeepFL.  φ is its last hidden layer (`representation.py`) at the last refresh: after every
+`refresh` rewards the current layer replaces φ, and V and θ̂ are computed anew from all examples that are kept, at most
+`capacity`.  The reference has an inverse-gamma prior for the noise; here a is fixed.
 
 Reference: Riquelme, Tucker & Snoek, Deep Bayesian Bandits Showdown, ICLR 2018, section 3 (Neural Linear).
 """
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.batching import only_where
+from explorax.builders import Setting
 from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Moments, weighted_gram
 from explorax.networks import Params, check_network
 from explorax.policies import representation
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best
@@ -38,18 +41,32 @@ from explorax.policies.settings import DeepSettings
 
 
 class NeuralLinearState(NamedTuple):
-    """A network in training, and a linear model on the representation of the last refresh."""
+    """A network in training, and a linear model on the representation of the last refresh.
 
-    network: DeepState  # its history: all examples
-    params: Params  # of the representation
+    Attributes:
+        network: The network, whose history holds all examples.
+        params: The weights of the representation.
+        standard: How the units of the representation are standardized.
+        moments: The moments of the examples in the representation.
+        scale: The scale a of the draws, of shape ().
+    """
+
+    network: DeepState
+    params: Params
     standard: Standard
     moments: Moments
-    scale: Array  # () a
+    scale: Array
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a program is compiled for."""
+    """The settings for which a program is compiled.
+
+    Attributes:
+        trainer: The training of the network.
+        ridge: The ridge λ of the regression.
+        refresh: The number of rewards from one representation to the next.
+    """
 
     trainer: Trainer
     ridge: float
@@ -57,9 +74,20 @@ class Parts:
 
 
 def neural_linear(
-    *, scale: float | None = None, ridge: float = 1.0, refresh: int = 50, **settings: Unpack[DeepSettings]
+    *,
+    scale: Annotated[
+        float | None,
+        Setting(
+            None,
+            "How much to explore: the scale a of the draws, above 0.",
+            "the standard deviation of a reward (0.5 for rewards in [0, 1])",
+        ),
+    ] = None,
+    ridge: Annotated[float, "The ridge λ of the regression, above 0."] = 1.0,
+    refresh: Annotated[int, "The number of rewards from one representation to the next, at least 1."] = 50,
+    **settings: Unpack[DeepSettings],
 ) -> Policy:
-    """Build NeuralLinear."""
+    """Build NeuralLinear, Thompson sampling in a linear model on the last hidden layer of a network."""
     if scale is not None:
         check_positive("scale", scale)
     check_positive("ridge", ridge)
@@ -82,7 +110,7 @@ def neural_linear(
 
 @cache
 def program(parts: Parts) -> Program:
-    """`act` and `update`; one for all scales."""
+    """Return the compiled `act` and `update`, which all scales share."""
     trainer, network = parts.trainer, parts.trainer.network
 
     def act(key: Array, state: NeuralLinearState, arms: Array, t: Array, mask: Array | None = None) -> Action:
@@ -93,7 +121,7 @@ def program(parts: Parts) -> Program:
         return Action(best(scores, mask), scores, jnp.asarray(False), jnp.isfinite(jnp.sum(scores)))
 
     def refreshed(stale: tuple[Params, Standard, Moments], trained: DeepState) -> tuple[Params, Standard, Moments]:
-        """The latest representation, and the moments of all examples in it."""
+        """Return the current representation, and the moments of all examples in it."""
         rows = trained.history
         standard = standardize(network, trained.params, rows)
         features = represent(network, trained.params, standard, rows.features)

@@ -1,16 +1,18 @@
-"""NeuralUCB: the score of a network plus a bonus for what its gradient has not seen.
+"""NeuralUCB: the score of a network plus a bonus that depends on the gradient of the network.
+
+The bonus is larger for arms unlike those seen before:
 
     pull argmax_i f(x_i; θ) + γ √(g(x_i)ᵀ U⁻¹ g(x_i) / m),    U = λI + Σ_l g(X_l) g(X_l)ᵀ / m, its diagonal
 
-`neural_width.py` defines f, g, U and m, and says what differs from the paper.
+    γ   `width`   default: 0.1; constant, as in the paper's experiments, while its theory has one that grows with time
+    λ   `ridge`   default: 1
 
-    γ   `width`   0.1, constant, as in the paper's experiments; its theory has one that grows with time
-    λ   `ridge`   1
+`neural_width.py` defines f, g, U and m, and lists the differences from the paper.
 
 Reference: Zhou, Li & Gu, Neural Contextual Bandits with UCB-based Exploration, ICML 2020, Algorithm 1.
 """
 
-from typing import NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 from jax import Array
 
@@ -21,18 +23,27 @@ from explorax.policies.settings import DeepSettings
 
 
 class Numbers(NamedTuple):
-    """How much NeuralUCB explores."""
+    """The numbers of NeuralUCB.
 
-    width: float | Array  # γ
+    Attributes:
+        width: The width γ of the bonus.
+    """
+
+    width: float | Array
 
 
-def neural_ucb(*, width: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
-    """Build NeuralUCB."""
-    check_positive("width", width, "; a policy that does not explore is 'deep_fl'")
+def neural_ucb(
+    *,
+    width: Annotated[float, "How much to explore: the width γ of the bonus, above 0."] = 0.1,
+    ridge: Annotated[float, "The ridge λ of U, above 0."] = 1.0,
+    **settings: Unpack[DeepSettings],
+) -> Policy:
+    """Build NeuralUCB, which adds a bonus for uncertainty to the score that a network gives an arm."""
+    check_positive("width", width, "Use 'deep_fl' for a policy that does not explore.")
     return neural_policy(optimistic_scores, Numbers(width), ridge, settings)
 
 
 def optimistic_scores(key: Array, state: NeuralWidthState, values: Array, norms: Array) -> Array:
-    """Return f + γ √(gᵀU⁻¹g/m)."""
+    """Return the scores f + γ √(gᵀU⁻¹g/m)."""
     width: Array = state.numbers.width
     return values + width * norms

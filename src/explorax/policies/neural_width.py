@@ -1,28 +1,29 @@
-"""What NeuralUCB and NeuralTS share: how uncertain a network is of a score, by its gradient there.
+"""What NeuralUCB and NeuralTS share: the uncertainty of a network's score, measured by its gradient.
 
-With f the network's score and g(x) = ∇_θ f(x; θ) its gradient in all weights, a network near its first weights is
-nearly linear in them, with g(x)/√m as features (m the units of the last hidden layer).  Ridge regression then has
+Let f be the score of the network and g(x) = ∇_θ f(x; θ) its gradient with respect to all weights.  A network near its
+first weights is nearly linear in the weights, with g(x)/√m as features, where m is the number of units in the last
+hidden layer.  Ridge regression on these features has
 
     U = λI + Σ_l g(X_l) g(X_l)ᵀ / m,    σ²(x) = λ g(x)ᵀ U⁻¹ g(x) / m,
 
-of which the diagonal of U is kept, as in the experiments of both papers: one number for each weight.  Kept is mU, so m
-enters once, in mλ.  In a network with weights of the usual size ‖g‖² grows with m, and ‖g‖²/m does not.
+of which the diagonal of U is kept, as in the experiments of both papers: one number for each weight.  The state holds
+mU, so that m enters once, in mλ.  In a network with weights of the usual size ‖g‖² grows with m, and ‖g‖²/m does not.
 
-What differs from the papers.
+There are four differences from the papers.
 
-*The factor √m.*  Their f has a factor √m after the last layer, and g/√m is what it would be without.  Ours has none,
-and their programs have neither the factor nor the division: what they call λ is mλ here.
+*The factor √m.*  The papers' f has a factor √m after the last layer, and g/√m is the gradient without it.  Our f has no
+such factor.  The authors' programs have neither the factor nor the division, so that their λ is mλ here.
 
-*When.*  U grows by the gradient of a pulled arm at the weights that the network has when the reward comes, before it is
-trained on it.  Those are the weights of the decision, unless other rewards came between.
+*The time of the gradient.*  U grows by the gradient of a pulled arm at the weights that the network has when the reward
+comes, before it is trained on the reward.  Those are the weights of the decision if no other reward came in between.
 
-*Training* is that of the other deep policies (`deep_model.py`): steps of Adam on mini-batches of the family's loss,
-from the last weights.  The papers take the squared loss with a penalty ½ mλ ‖θ − θ_0‖² and descend from θ_0 in each
-round.  f is the score η of the family, so in the Bernoulli family a width is one of log-odds.
+*The training* is that of the other deep policies (`deep_model.py`): steps of Adam on mini-batches with the loss of the
+family, from the last weights.  The papers take the squared loss with a penalty ½ mλ ‖θ − θ_0‖² and descend from θ_0 in
+each round.  f is the score η of the family, so in the Bernoulli family a width is measured in log-odds.
 
-*Numbers.*  The papers search for λ, γ and ν on grids, which could not be checked; the programs of their authors start
-from ν = 1 and λ = 0.001, with ν under the root.  The defaults here did well among powers of ten where arms are pictures
-of digits (the library's own "digits"); any γ from 0.01 to 1 did as well there.
+*The numbers.*  The papers search for λ, γ and ν on grids, which we could not check.  The authors' programs start from
+ν = 1 and λ = 0.001, with ν under the root.  Our defaults did well among powers of ten if arms are pictures of digits
+(the data set "digits" of the library); any γ from 0.01 to 1 did as well there.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,8 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.networks import Params, check_network
 from explorax.policies import representation
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best
@@ -46,16 +48,23 @@ Rule = Callable[[Array, "NeuralWidthState", Array, Array], Array]  # (key, state
 
 
 class NeuralWidthState(NamedTuple):
-    """A network in training, and the squared gradients of the arms it was trained on."""
+    """A network in training, and the squared gradients of the arms on which it was trained.
+
+    Attributes:
+        network: The network and its examples.
+        precision: The diagonal of mU, in the shapes of the weights.
+        numbers: The numbers of the rule, which say how much it explores.
+        ridge: The ridge λ, of shape ().
+    """
 
     network: DeepState
-    precision: Params  # the diagonal of mU, in the shapes of the weights
-    numbers: Any  # of the rule: how much it explores
-    ridge: Array  # () λ
+    precision: Params
+    numbers: Any
+    ridge: Array
 
 
 def neural_policy(rule: Rule, numbers: Any, ridge: float, settings: DeepSettings) -> Policy:
-    """Return the policy that maximizes the scores of a rule, which reads a record of numbers from the state."""
+    """Return the policy that maximizes the scores of a rule, which reads its numbers from the state."""
     check_positive("ridge", ridge)
     model = DeepModel(**settings)
     trainer = model.trainer()
@@ -74,10 +83,10 @@ def neural_policy(rule: Rule, numbers: Any, ridge: float, settings: DeepSettings
 
 @cache
 def program(rule: Rule, trainer: Trainer) -> Program:
-    """`act` and `update`; one for all that differ in numbers only."""
+    """Return the compiled `act` and `update`, which all policies share that differ in numbers only."""
 
     def score_and_gradient(params: Params, x: Array) -> tuple[Array, Params]:
-        """f(x) and g(x)."""
+        """Return the score f(x) and its gradient g(x)."""
         return jax.value_and_grad(lambda params: trainer.network.apply(params, x[None])[0])(params)
 
     def act(key: Array, state: NeuralWidthState, arms: Array, t: Array, mask: Array | None = None) -> Action:

@@ -1,28 +1,27 @@
-"""Perturbed-history exploration: the past and as many coin flips, fitted together.  What LogPHE and LinPHE share.
+"""Perturbed-history exploration: the rewards are fitted together with random pseudo-rewards, in LogPHE and LinPHE.
 
     M_x = ⌈a N_x⌉ pseudo-rewards of each arm, U_x ~ Bin(M_x, ½) of which are 1, fresh in every round
     θ̃ = ridge maximum-likelihood estimate on the counts N_x + M_x and sums Y_x + U_x, with ridge (1 + a) λ
 
-Pseudo-rewards make an arm's mean noisy, less and less as rewards come, and pull it towards ½.  Rewards may lie in
-[b, c] in place of [0, 1]: pseudo-rewards are then its ends.
+Pseudo-rewards make the mean of an arm noisy, and less so as rewards come, and pull it towards ½.  Rewards may lie in
+[b, c] in place of [0, 1]: pseudo-rewards are then b or c.
 
-Where arms change, each reward is an arm of its own, and ⌈a⌉ for each would be too many.  The i-th row of the history,
-counted from 0, gets ⌈a(i+1)⌉ − ⌈ai⌉ pseudo-rewards: a whole number, and the first i rows have ⌈ai⌉ together.  With a
-= ½ that is one for every second row.
+If arms change, each reward is an arm of its own, and ⌈a⌉ pseudo-rewards for each would be too many.  The i-th row of
+the history, counted from 0, gets ⌈a(i+1)⌉ − ⌈ai⌉ pseudo-rewards.  That is a whole number, and the first i rows have
+⌈ai⌉ pseudo-rewards together.  With a = ½ every second row has one.
 
-With a discount (`glm.history`) N_x is a weight and may fall below 1.  Each pseudo-reward then has the weight min(N_x,
-1), so that they fade with the rewards that they came with.
+With a discount (`glm.history`) N_x is a weight and may fall below 1.  Each pseudo-reward then has the weight
+min(N_x, 1), so that pseudo-rewards fade together with the rewards of their arm.
 
-A summary of the past (memory="constant" or "refitted") does not know which arms the rewards came from, and is
-refused.
+A summary of the past (memory="constant" or "refitted") does not know from which arms the rewards came, and is refused.
 
-**Coin flips.**  Up to 32 of them are counted in the bits of a random word, exactly.  For more of them U is a normal
-number rounded: with s² = M/4 − 1/12 (rounding adds the 1/12 again) and z ~ N(0, 1),
+**Coin flips.**  Up to 32 coin flips are counted in the bits of a random word, which is exact.  For more flips U is a
+rounded normal number: with s² = M/4 − 1/12 (rounding adds the 1/12 again) and z ~ N(0, 1),
 
     U = round(M/2 + s (z − (z³ − 3z) M / (192 s⁴))).
 
-The cubic gives U the fourth moment of a binomial number, too.  The total variation distance from Bin(M, ½) is 3.2e-5
-for M = 33 and falls as 1/M² (8e-6 for M = 65).
+The cubic term gives U the fourth moment of a binomial number, too.  The total variation distance from Bin(M, ½) is
+3.2e-5 for M = 33 and falls as 1/M² (8e-6 for M = 65).
 """
 
 from typing import NamedTuple
@@ -41,16 +40,32 @@ BITS = 32  # coin flips counted one by one
 
 
 class Numbers(NamedTuple):
-    """How many pseudo-rewards there are, and which."""
+    """The numbers of perturbed-history exploration.
 
-    scale: float | Array  # a, for each reward
+    Attributes:
+        scale: The number a of pseudo-rewards for each reward.
+        low: The smaller pseudo-reward b.
+        high: The larger pseudo-reward c.
+    """
+
+    scale: float | Array
     low: float | Array
     high: float | Array
 
 
 def perturbed_history(model: GLMModel, scale: float, low: float = 0.0, high: float = 1.0) -> Policy:
-    """Return the policy that explores by a = `scale` pseudo-rewards for each reward, which are `low` or `high`."""
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    """Return the policy that explores by adding pseudo-rewards to the past.
+
+    Args:
+        model: The settings of the GLM.
+        scale: The number a of pseudo-rewards for each reward.
+        low: The smaller pseudo-reward b.
+        high: The larger pseudo-reward c.
+
+    Returns:
+        The policy.
+    """
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     model.check_knows_rows("pseudo-rewards, which belong to arms", ", or glm_fpl, which perturbs the estimate")
     return model.policy(perturbed_scores, lambda arms: Numbers(scale, low, high))
 
@@ -58,7 +73,7 @@ def perturbed_history(model: GLMModel, scale: float, low: float = 0.0, high: flo
 def perturbed_scores(
     estimator: Estimator, key: Array, state: GLMState[RowMemory, Numbers], arms: Array
 ) -> tuple[Array, Array]:
-    """Return x_iᵀθ̃ for the estimate on a past with fresh pseudo-rewards."""
+    """Return the scores x_iᵀθ̃ for the estimate on a past with fresh pseudo-rewards, and whether the fit converged."""
     past = perturbed(key, state.memory.past, state.numbers)
     ridge = (1 + state.numbers.scale) * state.ridge
     # In a linear model this is where the estimate goes if all pseudo-rewards are 0; a score of 0 means a reward of ½.
@@ -77,18 +92,18 @@ def perturbed(key: Array, past: Grouped | Rows, numbers: Numbers) -> Grouped:
 
 
 def pseudo_rewards(past: Grouped | Rows, scale: Array) -> Array:
-    """Return how many pseudo-rewards each row has."""
+    """Return the number of pseudo-rewards of each row."""
     first, last = past.numbers()
     return jnp.where(past.counts > 0, ceiling(scale * last) - ceiling(scale * first), 0)
 
 
 def ceiling(numbers: Array) -> Array:
-    """⌈x⌉ of a number x ≥ 0 that rounding may have made a little too large."""
+    """Return ⌈x⌉ of a number x ≥ 0 that rounding may have made a little too large."""
     return jnp.ceil(numbers * (1 - 4 * jnp.finfo(numbers.dtype).eps))
 
 
 def binomial(key: Array, flips: Array) -> Array:
-    """Bin(M, ½) for each number M of coin flips, in its dtype."""
+    """Draw Bin(M, ½) for each number M of coin flips, in its dtype."""
     few, many = jax.random.split(key)
     spare = jnp.clip(BITS - flips, 0, BITS - 1).astype(jnp.uint32)
     words = jax.random.bits(few, flips.shape, jnp.uint32) >> spare
@@ -98,7 +113,7 @@ def binomial(key: Array, flips: Array) -> Array:
 
 
 def rounded(flips: Array, noise: Array) -> Array:
-    """The number of heads among many flips that a normal number stands for."""
+    """Return the number of heads among many flips that corresponds to a standard normal number."""
     variance = flips / 4 - 1 / 12
     noise = noise - (noise**3 - 3 * noise) * flips / (192 * variance**2)
     return jnp.clip(jnp.round(flips / 2 + jnp.sqrt(variance) * noise), 0, flips)

@@ -1,21 +1,20 @@
-"""repGLM-FPL: learn a representation by exploring at random, then GLM-FPL on it.
+"""repGLM-FPL: learn a representation from random exploration, then play GLM-FPL on it.
 
     m % of the n rounds      arms at random; the network of DeepFL is trained on them
     then                     its last hidden layer φ is frozen, and GLM-FPL plays with the features φ(x)
 
-`representation.py` says what φ is: without standardizing, dead units would leave the curvature singular.  GLM-FPL keeps
-its estimate up at constant cost with refits (`glm.memory.summary`), or exactly, for short runs.  It starts from the
-rewards of the exploration, unless told not to.
-
     m   `percent`          n   `horizon`
-    a   `scale`            of GLM-FPL; its informal design unless given, 0.5 for rewards in [0, 1]
+    a   `scale`            of GLM-FPL; default: its informal design, 0.5 for rewards in [0, 1]
     λ   `ridge`            of its fits
         `head`             "constant" (cost) or "exact"
-        `head_capacity`    rewards that GLM-FPL keeps for its fits
-        `reuse`            whether it starts from the rewards of the exploration
+        `head_capacity`    the number of rewards that GLM-FPL keeps for its fits
+        `reuse`            whether GLM-FPL starts from the rewards of the exploration
 
-The exploration ends after so many decisions, the training after so many rewards.  Should rewards be that late, the
-decisions between are those of the network itself.
+`representation.py` defines φ, which is standardized, since dead units would otherwise make the curvature singular.
+GLM-FPL updates its estimate at constant cost with refits (`glm.memory.summary`), or exactly, for short runs.
+
+The exploration ends after a number of decisions, and the training after the same number of rewards.  If rewards are
+late, the network itself makes the decisions in between.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
 """
@@ -23,13 +22,14 @@ Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, 
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple, Unpack
+from typing import Annotated, Literal, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from explorax.batching import only_where
+from explorax.builders import Setting
 from explorax.checks import check_positive, check_whole, is_number
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm.memory.base import Estimator
@@ -37,7 +37,8 @@ from explorax.glm.memory.kept_rows import KeptRows
 from explorax.glm.memory.summary import Summary
 from explorax.networks import check_network
 from explorax.policies import representation
-from explorax.policies.base import Action, Expected, Policy, Program, checked_init, compiled
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best, counted
@@ -46,51 +47,78 @@ from explorax.policies.glm_model import GLMModel, GLMState
 from explorax.policies.representation import Standard, represent, standardize
 from explorax.policies.settings import DeepSettings, MemoryName
 
-MEMORIES: dict[str, MemoryName] = {"constant": "refitted", "exact": "exact"}  # head -> what GLM-FPL remembers
+MEMORIES: dict[str, MemoryName] = {"constant": "refitted", "exact": "exact"}  # head -> memory of GLM-FPL
 
 Head = GLMState[KeptRows | Summary, Numbers]
 
 
 class RepresentationState(NamedTuple):
-    """A network, how its last layer is standardized, and GLM-FPL on top of it."""
+    """A network, the standardization of its last layer, and GLM-FPL on top of it.
 
-    network: DeepState  # its history: the examples of the exploration
+    Attributes:
+        network: The network, whose history holds the examples of the exploration.
+        standard: How the units of the last layer are standardized.
+        head: The state of GLM-FPL.
+    """
+
+    network: DeepState
     standard: Standard
     head: Head
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a program is compiled for."""
+    """The settings for which a program is compiled.
+
+    Attributes:
+        trainer: The training of the network.
+        estimator: The estimator of GLM-FPL.
+        exploring: The number τ of rounds with random arms.
+        reuse: Whether GLM-FPL starts from the rewards of these rounds.
+    """
 
     trainer: Trainer
     estimator: Estimator
-    exploring: int  # τ
+    exploring: int
     reuse: bool
 
 
 def rep_glm_fpl(
     *,
-    percent: float = 5.0,
-    horizon: int = 10_000,
-    scale: float | None = None,
-    ridge: float = 1.0,
-    head: Literal["constant", "exact"] = "constant",
-    head_capacity: int | None = None,
-    reuse: bool = True,
+    percent: Annotated[float, "The percentage m of rounds with random arms, between 0 and 100."] = 5.0,
+    horizon: Annotated[int, "The number n of rounds, at least 1."] = 10_000,
+    scale: Annotated[
+        float | None,
+        Setting(
+            None,
+            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
+            "the standard deviation of a reward (0.5 for rewards in [0, 1])",
+        ),
+    ] = None,
+    ridge: Annotated[float, "The ridge λ of the fits of GLM-FPL, above 0."] = 1.0,
+    head: Annotated[
+        Literal["constant", "exact"],
+        'What GLM-FPL keeps of the past: a summary of "constant" size with refits, or all rewards, for "exact" fits.',
+    ] = "constant",
+    head_capacity: Annotated[
+        int | None, Setting(None, "The number of rewards that GLM-FPL keeps for its fits.", "`horizon`")
+    ] = None,
+    reuse: Annotated[bool, "Whether GLM-FPL starts from the rewards of the exploration."] = True,
     **settings: Unpack[DeepSettings],
 ) -> Policy:
-    """Build repGLM-FPL."""
+    """Build repGLM-FPL, which learns a representation from random exploration and plays GLM-FPL on it."""
     check_whole("horizon", horizon, 1)
     if not (is_number(percent) and 0 < percent < 100):
-        raise InvalidArgument(f"percent={percent!r} must lie between 0 and 100: the share of rounds for exploring")
+        raise InvalidArgument(
+            f"percent must be a percentage of rounds between 0 and 100, got {percent!r}. Give 5.0, for example."
+        )
     if head not in MEMORIES:
         raise UnknownName("head", head, MEMORIES)
     exploring = math.ceil(percent * horizon / 100)
     capacity = horizon if head_capacity is None else head_capacity
     check_whole("head_capacity", capacity, exploring if reuse else 1)
     if not isinstance(reuse, bool):
-        raise InvalidArgument(f"reuse={reuse!r} must be True or False")
+        raise InvalidArgument(f"reuse must be True or False, got {reuse!r}.")
     if scale is not None:
         check_positive("scale", scale)
     model = DeepModel(**settings)
@@ -102,7 +130,7 @@ def rep_glm_fpl(
         ridge=ridge,
         warmup="none",
         memory=MEMORIES[head],
-        capacity=max(capacity, kept),  # it has to hold what the network learned from
+        capacity=max(capacity, kept),  # it must hold the examples of the network
         when_full="forget",
     )
     numbers = Numbers(glm.informal if scale is None else scale)
@@ -120,7 +148,7 @@ def rep_glm_fpl(
 
 @cache
 def program(parts: Parts) -> Program:
-    """`act` and `update`; one for all scales and ridges."""
+    """Return the compiled `act` and `update`, which all scales and ridges share."""
     trainer, estimator, network = parts.trainer, parts.estimator, parts.trainer.network
 
     def is_ready(state: DeepState) -> Array:
@@ -139,7 +167,7 @@ def program(parts: Parts) -> Program:
         return Action(arm, scores, forced, converged & jnp.isfinite(jnp.sum(scores)))
 
     def prepare(unready: tuple[Standard, Head], trained: DeepState) -> tuple[Standard, Head]:
-        """Freeze the representation, and let GLM-FPL learn what the exploration has brought."""
+        """Freeze the representation, and let GLM-FPL learn from the rewards of the exploration."""
         standard = standardize(network, trained.params, trained.history)
         if not parts.reuse:
             return standard, unready[1]

@@ -1,4 +1,4 @@
-"""The settings that policies share, each written once: its type, its default and what it means."""
+"""The settings that policies share.  Each is written once: its type, its default and its meaning."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, TypedDict
@@ -10,7 +10,7 @@ from explorax.glm.families import Family
 from explorax.glm.memory import Builder
 from explorax.networks import Network
 
-Loss = Callable[[Array, Array], Array]  # (scores, rewards) -> loss of each
+Loss = Callable[[Array, Array], Array]  # (scores, rewards) -> losses
 MemoryName = Literal["exact", "constant", "refitted"]
 WhenFull = Literal["error", "forget"]
 
@@ -18,76 +18,129 @@ Design = Annotated[
     Literal["informal", "theory"],
     Setting(
         "informal",
-        'How much to explore unless that is given: "informal", as people run the algorithm, or "theory", as its '
-        "analysis asks for.",
+        'How much to explore if neither `scale` nor `width` is given: "informal", as in the experiments of papers, or '
+        '"theory", as the analysis of the algorithm requires.',
     ),
 ]
 RewardFamily = Annotated[
     str | Family,
     Setting(
         "bernoulli",
-        'The family of the rewards: "bernoulli" (in [0, 1]), "gaussian" or "poisson".',
-        "'bernoulli'; LinPHE: 'gaussian'",
+        'The reward family: "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson", or a `Family` of your own.',
     ),
 ]
-Ridge = Annotated[float, Setting(1.0, "λ of the fit, an N(0, I/λ) prior; 0 only in the Gaussian family.")]
-Warmup = Annotated[
-    str, Setting("basis", 'Forced rounds first: "basis", "first", or "none"; GLM policies also know "theory".')
+Ridge = Annotated[
+    float,
+    Setting(
+        1.0,
+        "The ridge λ of the fit: the prior of θ is N(0, I/λ). It must be above 0; 0 is allowed in the Gaussian family.",
+    ),
 ]
-Horizon = Annotated[int | None, Setting(None, "n, the number of rounds; only the theory's designs need it.")]
-Capacity = Annotated[int, Setting(10_000, "Rewards kept when arms change.")]
-Full = Annotated[WhenFull, Setting("error", 'Then raise an "error", or "forget" the oldest.')]
+Warmup = Annotated[
+    str,
+    Setting(
+        "basis",
+        'The forced rounds at the start: "basis" pulls d arms that span the space, "first" the first d arms, "none" no '
+        'arm; "theory" repeats the basis as often as the theorem requires (some GLM policies only).',
+    ),
+]
+PlainWarmup = Annotated[
+    str,
+    Setting(
+        "none",
+        'The forced rounds at the start: "basis" pulls d arms that span the space, "first" the first d arms, "none" no '
+        "arm.",
+    ),
+]
+Horizon = Annotated[
+    int | None, Setting(None, 'The number n of rounds, at least 1. Only design="theory" and warmup="theory" need it.')
+]
+Capacity = Annotated[int, Setting(10_000, "The number of rewards to keep if arms change, at least 1.")]
+Full = Annotated[
+    WhenFull, Setting("error", 'What to do when `capacity` rewards are kept: raise an "error", or "forget" the oldest.')
+]
 Discount = Annotated[
     float,
     Setting(
         1.0,
-        "γ: with each reward every earlier one weighs γ times what it did.  The ridge stays as it is: where nothing "
-        "was seen lately, a policy falls back to the prior.",
+        "The factor γ in (0, 1] by which each new reward multiplies the weights of all earlier rewards. The ridge is "
+        "not discounted: in directions that were not seen lately, the estimate returns to the prior.",
         "1.0, no discount",
     ),
 ]
 Window = Annotated[
-    int | None, Setting(None, "W: only the last W rewards count; give it or a discount.", "None, all count")
+    int | None,
+    Setting(
+        None,
+        "The number W of latest rewards that count. Give a window or a discount, not both.",
+        "None, all rewards count",
+    ),
 ]
 Tolerance = Annotated[
-    float | None, Setting(None, "Error of a score xᵀθ that a fit may leave.", "(precision of the dtype)^⅔")
+    float | None, Setting(None, "The error of a score xᵀθ that a fit may leave, above 0.", "(precision of the dtype)^⅔")
 ]
 NFeatures = Annotated[
     int | None,
-    Setting(None, "d, the dimensions that the arms span, where these are fewer.", "the length of an arm"),
+    Setting(
+        None, "The number d of dimensions that the arms span, if they span fewer than all.", "the length of an arm"
+    ),
+]
+
+Delta = Annotated[
+    float | None,
+    Setting(
+        None,
+        "The probability δ in (0, 1) that the confidence interval may fail.",
+        "1 / horizon if `horizon` is given, else 0.05",
+    ),
+]
+Redraws = Annotated[
+    bool,
+    Setting(False, "Whether to keep the start of the last training, so that an agent can estimate propensities."),
 ]
 
 
 class GLMSettings(TypedDict, total=False):
     """Settings that all GLM policies take.
 
-    A window takes the place of `capacity` and `when_full`; with a discount and arms that change, when_full="forget" is
-    right, since what is that old weighs nothing.  The theory's designs know of neither discount nor window.
+    A window takes the place of `capacity` and `when_full`.  With a discount and changing arms, use when_full="forget":
+    the weight of a reward that old is negligible.  The designs of the theory take neither discount nor window into
+    account.
     """
 
     family: RewardFamily
     ridge: Ridge
     warmup: Warmup
     horizon: Horizon
-    noise_std: Annotated[float | None, Setting(None, "σ of the rewards.", "the family's")]
-    min_slope: Annotated[
-        float | None, Setting(None, "μ̇min in the theory's designs.", "max_slope, as in the paper's experiments")
+    noise_std: Annotated[
+        float | None, Setting(None, "The standard deviation σ of a reward, above 0.", "that of the family")
     ]
-    max_slope: Annotated[float | None, Setting(None, "μ̇max in the theory's designs.", "the family's")]
+    min_slope: Annotated[
+        float | None,
+        Setting(
+            None,
+            'The smallest slope μ̇min of the mean in the design "theory".',
+            "`max_slope`, as in the paper's experiments",
+        ),
+    ]
+    max_slope: Annotated[
+        float | None, Setting(None, 'The largest slope μ̇max of the mean in the design "theory".', "that of the family")
+    ]
     memory: Annotated[
         MemoryName | Builder,
         Setting(
             "exact",
-            'What is kept of the past: "exact", all rewards; "constant", a summary, for arms that change; "refitted", '
-            "that, and now and then an exact fit to the rewards kept; or a builder of your own (`glm.memory`).",
+            'What to keep of the past: "exact" keeps all rewards; "constant" keeps a summary of constant size, for '
+            'changing arms; "refitted" keeps a summary and now and then fits the estimate exactly to the rewards kept. '
+            "A builder of a memory of your own is possible, too (`glm.memory`).",
         ),
     ]
     buffer: Annotated[
         int,
         Setting(
             0,
-            'With memory="constant": how many of the last rewards are kept as they are, for an estimate nearer to the '
-            "exact one.",
+            'With memory="constant": the number of latest rewards to keep exactly, for an estimate closer to the exact '
+            "one.",
         ),
     ]
     capacity: Capacity
@@ -111,11 +164,14 @@ class OnlineSettings(TypedDict, total=False):
 class LinearSettings(TypedDict, total=False):
     """Settings that all linear policies take."""
 
-    ridge: Annotated[float, Setting(1.0, "λ of the regression.")]
-    noise_std: Annotated[float, Setting(1.0, "σ of the rewards (R in the papers).")]
-    warmup: Annotated[str, Setting("none", 'Forced rounds first: "basis", "first" or "none".')]
-    horizon: Annotated[int | None, Setting(None, "n, the number of rounds; the theory's designs need it or `delta`.")]
-    delta: Annotated[float | None, Setting(None, "The chance that the theory's confidence may fail.", "1 / horizon")]
+    ridge: Annotated[float, Setting(1.0, "The ridge λ of the regression, above 0.")]
+    noise_std: Annotated[float, Setting(1.0, "The standard deviation σ of a reward, above 0 (R in the papers).")]
+    warmup: PlainWarmup
+    horizon: Annotated[int | None, Setting(None, 'The number n of rounds. The design "theory" needs it or `delta`.')]
+    delta: Annotated[
+        float | None,
+        Setting(None, "The probability δ in (0, 1) that a confidence interval of the theory may fail.", "1 / horizon"),
+    ]
     discount: Discount
     window: Window
 
@@ -123,23 +179,33 @@ class LinearSettings(TypedDict, total=False):
 class DeepSettings(TypedDict, total=False):
     """Settings that all deep policies take."""
 
-    hidden: Annotated[Sequence[int], Setting((50,), "Sizes of the hidden layers.")]
-    activation: Annotated[str, Setting("relu", 'Of the hidden layers: "relu", "tanh", …')]
-    network: Annotated[Network | None, Setting(None, "A `Network(init, apply)` in place of these two.")]
-    learning_rate: Annotated[float | None, Setting(None, "Of Adam.", "0.001")]
-    optimizer: Annotated[Any, Setting(None, "An optax optimizer in place of Adam.")]
-    batch: Annotated[int, Setting(32, "Examples in a mini-batch.")]
-    steps: Annotated[int, Setting(1, "Training steps for each reward.", "1; NPR: 10")]
+    hidden: Annotated[Sequence[int], Setting((50,), "The sizes of the hidden layers.")]
+    activation: Annotated[
+        str,
+        Setting("relu", 'The activation function of the hidden layers: "relu", "tanh", "sigmoid", "elu" or "gelu".'),
+    ]
+    network: Annotated[Network | None, Setting(None, "A `Network` that replaces `hidden` and `activation`.")]
+    learning_rate: Annotated[float | None, Setting(None, "The learning rate of Adam, above 0.", "0.001")]
+    optimizer: Annotated[
+        Any, Setting(None, "An optimizer of optax that replaces Adam, for example `optax.sgd(0.1)`.", "None, Adam")
+    ]
+    batch: Annotated[int, Setting(32, "The number of examples in a mini-batch.")]
+    steps: Annotated[int, Setting(1, "The number of training steps after each reward.")]
     replay: Annotated[
         Literal["recent", "uniform"],
         Setting(
             "recent",
-            'Mini-batches of the "recent" examples, or "uniform" ones over all that are kept.',
-            "'recent'; NPR: 'uniform'",
+            'The examples in a mini-batch: the most "recent" ones, or a "uniform" draw from all that are kept.',
         ),
     ]
     capacity: Annotated[
-        int, Setting(10_000, "Examples kept for uniform replay; when there are more, the oldest are forgotten.")
+        int,
+        Setting(
+            10_000, "The number of examples to keep for uniform replay. The oldest are forgotten when there are more."
+        ),
     ]
     family: RewardFamily
-    loss: Annotated[Loss | None, Setting(None, "(scores, rewards) -> losses in place of the family's.")]
+    loss: Annotated[
+        Loss | None,
+        Setting(None, "A function (scores, rewards) -> losses.", "the negative log-likelihood of the family"),
+    ]

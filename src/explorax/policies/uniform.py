@@ -1,6 +1,7 @@
-"""Uniform: pull an arm uniformly at random, whatever has been seen.
+"""Uniform: pull an arm uniformly at random, regardless of the past.
 
-The policy that other policies' data is compared with: each arm has probability 1/K in every round.
+Each arm on offer has probability 1/K in every round.  It is the baseline that every policy should beat, and its data
+are the simplest for evaluating other policies.
 """
 
 from typing import NamedTuple
@@ -9,19 +10,24 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from explorax.policies.base import Action, Expected, Policy, checked
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Expected, checked
 from explorax.policies.exploration import best
 from explorax.policies.linear_model import check_finite_rewards
 
 
 class UniformState(NamedTuple):
-    """Nothing is remembered but how many rewards came."""
+    """The state of the uniform policy.
 
-    rewards: Array  # () count
+    Attributes:
+        rewards: The number of rewards so far, of shape ().
+    """
+
+    rewards: Array
 
 
 def uniform() -> Policy:
-    """Build the uniform policy."""
+    """Build the uniform policy, which pulls an arm uniformly at random."""
 
     def init(arms: Array | int, key: Array) -> UniformState:
         return UniformState(jnp.zeros((), int))
@@ -43,6 +49,6 @@ def uniform() -> Policy:
 
 
 def equal_chances(state: UniformState, arms: Array, t: Array, mask: Array | None = None) -> Array:
-    """1/K of each arm on offer."""
+    """Return the probability 1/K of each arm on offer."""
     everything = jnp.ones_like(arms[:, 0]) if mask is None else mask.astype(arms.dtype)
     return everything / jnp.sum(everything)
