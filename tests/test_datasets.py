@@ -378,7 +378,13 @@ def test_columns_are_not_taken_from_the_names_of_folders(tmp_path):
 BAD_TABLES = [
     ("t.csv", "a,b\n1,2\n3,4\n", {}, InvalidArgument, r"t.csv has a, b, of which 0 are called .*say with label="),
     ("t.csv", "y,class,x\n1,2,3\n3,4,5\n", {}, InvalidArgument, "of which 2 are called label or target or class or y"),
-    ("t.csv", CSV, {"label": "colour"}, UnknownName, "label column of .* 'colour': did you mean 'color'"),
+    (
+        "t.csv",
+        CSV,
+        {"label": "colour"},
+        UnknownName,
+        "label column of .* must be one of .*, got 'colour'. Did you mean 'color'",
+    ),
     ("t.csv", "x,x,y\n1,2,0\n3,4,1\n", {}, InvalidArgument, "several columns called 'x': rename"),
     ("t.csv", "x,y\n1,0\n,1\nNA,1\n", {}, InvalidFeatures, "column 'x' of .* no finite number in 2 of 3 rows: drop"),
     ("t.csv", "x,y\ninf,0\n1,1\n", {}, InvalidFeatures, "column 'x' of .* no finite number in 1 of 2 rows"),
@@ -496,9 +502,9 @@ BAD_ARRAYS = [
     ((np.eye(3),), InvalidArgument, "source of type tuple is no data set: give one of mnist"),
     (7, InvalidArgument, "source of type int is no data set"),
     (None, InvalidArgument, "source of type NoneType is no data set"),
-    ("mnits", UnknownName, "unknown data set 'mnits': did you mean 'mnist'"),
-    ("fashion mnist", UnknownName, "did you mean 'fashion'"),
-    ("cifar10", UnknownName, "known are adult, digits, fashion, mnist, mushroom"),
+    ("mnits", UnknownName, "data set must be one of .*, got 'mnits'. Did you mean 'mnist'"),
+    ("fashion mnist", UnknownName, "Did you mean 'fashion'"),
+    ("cifar10", UnknownName, "must be one of adult, digits, fashion, mnist, mushroom"),
     ("absent.csv", InvalidArgument, "absent.csv is not there: give the path"),
     ("data/mnist", InvalidArgument, "data/mnist is no table: give a file that ends in .csv, .csv.gz, .parquet"),
     (Path("mnist"), InvalidArgument, "mnist is no table"),
@@ -543,7 +549,7 @@ def test_a_data_set_passes_through():
         ({"labels": np.array([0, 1, -1], np.int32)}, InvalidArgument, "labels go from -1 to 1"),
         ({"features": np.full((3, 3), np.inf, np.float32)}, InvalidFeatures, "contain NaN or infinity"),
         ({"features": np.ones(3, np.uint8)}, InvalidShape, r"features have shape \(3,\)"),
-        ({"scale": 0.0}, InvalidArgument, "scale=0.0"),
+        ({"scale": 0.0}, InvalidArgument, "scale must be a finite number above 0, got 0.0"),
     ],
 )
 def test_a_data_set_is_checked(change, error, words):

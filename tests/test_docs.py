@@ -33,7 +33,7 @@ def test_readme_code_runs(capsys, tmp_path, monkeypatch):
     for block in blocks:
         exec(block, namespace)
     printed = capsys.readouterr().out
-    assert "did you mean 'glm_tsl'?" in printed
+    assert "Did you mean 'glm_tsl'?" in printed
     assert "glm_fpl" in printed
 
 

@@ -48,7 +48,7 @@ NAMES = ("curve", "policy", "design", "environment", "panel")
 MANIFEST = "manifest.json"
 PARTS = "parts"
 PURPOSE = "a file of results"
-REPAIR = "run the study once more with the settings it had: what is finished is kept, and the file is written anew"
+REPAIR = "Run the study once more with the settings it had: what is finished is kept, and the file is written anew."
 
 
 class Records(NamedTuple):
@@ -214,7 +214,7 @@ def read(path: Path) -> Stored:
         if kept and kept["digest"] != _contents_digest(results, metadata):
             raise ValueError("its contents are not what was written")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, arrow.ArrowException) as error:
-        raise InvalidArgument(f"{path} cannot be used: {error}; delete it and run again") from error
+        raise InvalidArgument(f"{path} cannot be used: {error}. Delete it and run again.") from error
     return Stored(results, metadata)
 
 
@@ -331,13 +331,13 @@ def read_manifest(out_dir: Path, entries: Mapping[str, Callable[[Any], bool]] = 
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidArgument(f"{path} cannot be used: {error.strerror}; give the directory of a run") from error
+        raise InvalidArgument(f"{path} cannot be used: {error.strerror}. Give the directory of a run.") from error
     except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"{path} cannot be used: {error}; {REPAIR}") from error
+        raise InvalidArgument(f"{path} cannot be used: {error}. {REPAIR}") from error
     for name, fits in entries.items():
         found = content.get(name, MISSING) if isinstance(content, dict) else MISSING
         if not fits(found):
-            raise InvalidArgument(f"{path} cannot be used: {name!r} is {str(found)[:200]} there; {REPAIR}")
+            raise InvalidArgument(f"{path} cannot be used: {name!r} is {str(found)[:200]} there. {REPAIR}")
     return dict(content)
 
 

@@ -145,7 +145,7 @@ def test_other_data_and_other_policies():
     assert from_settings(own.settings() | {"name": "mine"}).stem == "figure1"
     spelled = deep.study(datasets=["Fashion-MNIST"], policies=["uniform"])
     assert spelled.panels == deep.study(policies=["uniform"]).panels[2:]
-    with pytest.raises(UnknownName, match="unknown data set 'mnits': did you mean 'mnist'"):
+    with pytest.raises(UnknownName, match=r"data set must be one of .*, got 'mnits'. Did you mean 'mnist'"):
         deep.study(datasets=["mnits"], policies=["uniform"])
     with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
         own.check_figure(Figure(log=True))

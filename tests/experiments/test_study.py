@@ -105,7 +105,7 @@ def test_a_study_imports_the_policies_that_it_plays_and_no_other():
 
 def test_a_panel_sets_only_what_a_curve_takes():
     panel = {"label": "a", "environment_settings": {"n_features": 2}, "curve_settings": {"activation": "relu"}}
-    with pytest.raises(UnknownName, match="unknown setting of the curves' policies 'activation'"):
+    with pytest.raises(UnknownName, match=r"setting of the curves' policies must be one of .*, got 'activation'"):
         from_settings(BY_PANELS | {"panels": [panel]})
     assert deep.study(policies=["uniform"]).panels[0].curve_settings == {}
     assert deep.study(policies=["uniform", "deep_fl"]).panels[0].curve_settings == {"activation": "relu"}

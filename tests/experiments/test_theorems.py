@@ -190,7 +190,7 @@ def test_what_cannot_be_judged_says_why():
     assert [one.holds for one in found] == [True, True, None, None]
     assert "of 50000 rounds, and the theorem is about more: play more rounds" in found[-1].reason
     assert [bound.policy for bound in short.bounds(both)] == ["glm_tsl"]  # the other has nothing to draw
-    with pytest.raises(UnknownName, match="did you mean 'gaussian'"):
+    with pytest.raises(UnknownName, match="Did you mean 'gaussian'"):
         theorems.study(environment="gausian")
     with pytest.raises(UnknownName, match="environment of the theorems 'poisson'"):
         theorems.quick(environment="poisson")

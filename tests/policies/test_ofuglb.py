@@ -182,8 +182,8 @@ def test_new_arms_start_from_what_is_known():
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"scale": -1.0}, InvalidArgument, "scale=-1.0"),
-        ({"norm_bound": 0.0}, InvalidArgument, "norm_bound=0.0"),
+        ({"scale": -1.0}, InvalidArgument, "scale must be a finite number above 0, got -1.0"),
+        ({"norm_bound": 0.0}, InvalidArgument, "norm_bound must be a finite number above 0, got 0.0"),
         ({"delta": 0.0}, InvalidArgument, "delta=0.0"),
         ({"horizon": -3}, InvalidArgument, "horizon=-3"),
         ({"family": "poisson"}, UnknownName, "family"),

@@ -239,7 +239,7 @@ def variance(given: float | Literal["printed"] | None, n_features: int) -> float
         return 3 / n_features
     if isinstance(given, str) and given == "printed":
         return 3 / n_features**2
-    check_positive("parameter_variance", given, ": leave it out for 3/d, or give 'printed' for the paper's 3/d²")
+    check_positive("parameter_variance", given, "Leave it out for 3/d, or give 'printed' for the paper's 3/d².")
     return float(given)
 
 
@@ -291,7 +291,7 @@ def check_best_score(best_score: float | None, arms_change: bool, theta: bool, v
     """Raise unless θ can be scaled so that the best arm has that score."""
     if best_score is None:
         return
-    check_positive("best_score", best_score, ": it is the score xᵀθ of the best arm")
+    check_positive("best_score", best_score, "It is the score xᵀθ of the best arm.")
     if arms_change:
         raise InvalidArgument(f"best_score={best_score} needs arms that stay: leave it out, or arms_change=True")
     if theta:

@@ -31,7 +31,7 @@ class Numbers(NamedTuple):
 
 def boltzmann(*, temperature: float = 0.1, **settings: Unpack[GLMSettings]) -> Policy:
     """Build Boltzmann exploration."""
-    check_positive("temperature", temperature, "; a policy that does not explore is 'greedy'")
+    check_positive("temperature", temperature, "Use 'greedy' for a policy that does not explore.")
     return GLMModel(**settings).policy(perturbed_scores, lambda arms: Numbers(temperature), law=softmax)
 
 

@@ -25,7 +25,7 @@ from explorax.policies.settings import OnlineSettings
 
 def ecolog_ofu(*, width: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
     """Build ECOLog-OFU."""
-    check_positive("width", width, "; a policy that does not explore is 'greedy'")
+    check_positive("width", width, "Use 'greedy' for a policy that does not explore.")
     return implicit(optimistic_scores, width, radius, settings)
 
 

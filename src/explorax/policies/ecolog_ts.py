@@ -52,7 +52,7 @@ State = GLMState[Summary, Numbers]
 
 def ecolog_ts(*, scale: float = 1.0, radius: float | None = None, **settings: Unpack[OnlineSettings]) -> Policy:
     """Build ECOLog-TS."""
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     return implicit(sampled_scores, scale, radius, settings)
 
 

@@ -42,7 +42,7 @@ def evill(*, scale: float | None = None, **settings: Unpack[GLMSettings]) -> Pol
     """Build EVILL."""
     model = GLMModel(**settings)
     scale = model.posterior_scale if scale is None else scale
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     rule = perturbed_scores if model.knows_rows() else sampled_scores
     return model.policy(rule, lambda arms: Numbers(scale), root_error=None)
 

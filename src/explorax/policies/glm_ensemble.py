@@ -83,7 +83,7 @@ def glm_ensemble(*, members: int = 30, scale: float | None = None, **settings: U
     model = GLMModel(**settings)
     check_whole("members", members, 1)
     if scale is not None:
-        check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+        check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     numbers = Numbers(model.informal if scale is None else float(scale))
     slope = model.glm.max_slope
     relative = numbers.scale / (slope**0.5 if slope < jnp.inf else 1.0)  # a/a₀

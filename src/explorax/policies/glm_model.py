@@ -226,7 +226,7 @@ class GLMModel:
         self, design: str, name: str, given: float | None, informal: float, theory_value: Callable[[int], float]
     ) -> Callable[[Array | int], float]:
         """The scale or width for the arms (or their size): given, informal, or the theory's for d features."""
-        check_design(design, name, given, "; a policy that does not explore is 'greedy'")
+        check_design(design, name, given, "Use 'greedy' for a policy that does not explore.")
         if given is not None:
             return lambda arms: float(given)
         if design == "theory":

@@ -31,7 +31,7 @@ class Numbers(NamedTuple):
 
 def neural_ts(*, scale: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
     """Build NeuralTS."""
-    check_positive("scale", scale, "; a policy that does not explore is 'deep_fl'")
+    check_positive("scale", scale, "Use 'deep_fl' for a policy that does not explore.")
     return neural_policy(sampled_scores, Numbers(scale), ridge, settings)
 
 

@@ -28,7 +28,7 @@ class Numbers(NamedTuple):
 
 def neural_ucb(*, width: float = 0.1, ridge: float = 1.0, **settings: Unpack[DeepSettings]) -> Policy:
     """Build NeuralUCB."""
-    check_positive("width", width, "; a policy that does not explore is 'deep_fl'")
+    check_positive("width", width, "Use 'deep_fl' for a policy that does not explore.")
     return neural_policy(optimistic_scores, Numbers(width), ridge, settings)
 
 

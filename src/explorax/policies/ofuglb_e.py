@@ -69,7 +69,7 @@ def ofuglb_e(
     n_features: NFeatures = None,
 ) -> Policy:
     """Build OFUGLB-e."""
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     check_positive("norm_bound", norm_bound)
     exploration.check_kind(warmup, has_theory=False)
     model = GLMModel(

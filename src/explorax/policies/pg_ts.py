@@ -62,7 +62,7 @@ def pg_ts(*, sweeps: int = 4, scale: float = 1.0, **settings: Unpack[GLMSettings
     """Build PG-TS."""
     model = GLMModel(**settings)
     check_whole("sweeps", sweeps, 1)
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     if model.glm.name != "bernoulli":
         raise InvalidArgument(
             f"family={model.glm.name!r}: Pólya-Gamma variables are for logistic models: use family='bernoulli', or "

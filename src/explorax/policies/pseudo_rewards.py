@@ -50,7 +50,7 @@ class Numbers(NamedTuple):
 
 def perturbed_history(model: GLMModel, scale: float, low: float = 0.0, high: float = 1.0) -> Policy:
     """Return the policy that explores by a = `scale` pseudo-rewards for each reward, which are `low` or `high`."""
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     model.check_knows_rows("pseudo-rewards, which belong to arms", ", or glm_fpl, which perturbs the estimate")
     return model.policy(perturbed_scores, lambda arms: Numbers(scale, low, high))
 

@@ -86,7 +86,7 @@ def sgd_ts(
 ) -> Policy:
     """Build SGD-TS."""
     glm = families.get(family)
-    check_positive("scale", scale, "; a policy that does not explore is 'greedy'")
+    check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     for name, value in (("learning_rate", learning_rate), ("g1", g1), ("g2", g2), ("ridge", ridge)):
         check_positive(name, value)
     if batch is not None:
