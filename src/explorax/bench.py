@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import jax
 
+from explorax.checkpoints import check_schedule
 from explorax.environments import logistic
 from explorax.registry import list_policies, make
-from explorax.simulation import BLOCK, Job, check_schedule, play, simulate
+from explorax.simulation import BLOCK, Job, play, simulate
 from explorax.text import line, table
 
 ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
