@@ -58,4 +58,5 @@ def test_values_are_shown_in_short():
     assert shown("red") == "'red'"
     assert shown(None) == "None"
     assert shown(np.zeros((2, 3))) == "an array of shape (2, 3) and dtype float64"
+    assert shown((np.eye(2),)) == "(array([[1., 0.], [0., 1.]]),)"
     assert max(len(shown(long)) for long in ("x" * 10**6, list(range(10**6)), 10**500)) < 100

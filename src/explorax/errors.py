@@ -96,10 +96,10 @@ def shortened(name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: an array by its shape and dtype, anything else by a short repr."""
+    """Return a value as a message shows it: an array by its shape and dtype, anything else by a short line."""
     if getattr(value, "ndim", 0):
         return f"an array of shape {getattr(value, 'shape', None)} and dtype {getattr(value, 'dtype', None)}"
-    return SHORT.repr(value)
+    return " ".join(SHORT.repr(value).split())
 
 
 def check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -329,14 +329,14 @@ def test_make():
         make("logistic", feature=2)
     with pytest.raises(UnknownName, match=r"setting of logistic must be one of .*, got 'noise_std'"):
         make("logistic", noise_std=2.0, n_features=2)
-    with pytest.raises(InvalidArgument, match="name=3 must be the name of an environment"):
+    with pytest.raises(InvalidArgument, match="name must be the name of an environment, such as 'logistic', got 3"):
         make(3)
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({}, InvalidArgument, "give the number of features"),
+        ({}, InvalidArgument, "n_features must be the number of features, got None. Give it"),
         ({"n_features": 0}, InvalidArgument, "n_features must be a whole number of at least 1, got 0"),
         ({"n_features": 2.5}, InvalidArgument, "n_features must be a whole number of at least .*, got 2.5"),
         ({"n_features": True}, InvalidArgument, "n_features must be a whole number of at least .*, got True"),
@@ -363,20 +363,52 @@ def test_make():
             InvalidArgument,
             "parameter_variance must be a finite number above 0, got nan",
         ),
-        ({"n_features": 3, "parameter_variance": "print"}, InvalidArgument, "give 'printed' for the paper's"),
-        ({"theta": THETA, "parameter_variance": 1.0}, InvalidArgument, "theta is given and not drawn"),
-        ({"n_features": 3, "arms_change": 1}, InvalidArgument, "arms_change=1 must be True or False"),
-        ({"fixed_arms": ARMS, "arms_change": True}, InvalidArgument, "fixed_arms do not change"),
-        ({"n_features": 3, "nonzero": 0}, InvalidArgument, "nonzero=0 must be a whole number from 1 to n_features=3"),
-        ({"n_features": 3, "nonzero": 4}, InvalidArgument, "nonzero=4 must be a whole number from 1 to n_features=3"),
-        ({"n_features": 3, "nonzero": True}, InvalidArgument, "nonzero=True must be"),
-        ({"n_features": 3, "nonzero": 1.0}, InvalidArgument, "nonzero=1.0 must be"),
+        (
+            {"n_features": 3, "parameter_variance": "print"},
+            InvalidArgument,
+            "got 'print'. Leave it out for 3/d, or give 'printed' for the paper's",
+        ),
+        (
+            {"theta": THETA, "parameter_variance": 1.0},
+            InvalidArgument,
+            "parameter_variance must be left out if theta is given, got 1.0",
+        ),
+        ({"n_features": 3, "arms_change": 1}, InvalidArgument, "arms_change must be True or False, got 1"),
+        (
+            {"fixed_arms": ARMS, "arms_change": True},
+            InvalidArgument,
+            "fixed_arms must be left out if arms_change=True, got both",
+        ),
+        (
+            {"n_features": 3, "nonzero": 0},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got 0",
+        ),
+        (
+            {"n_features": 3, "nonzero": 4},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got 4",
+        ),
+        (
+            {"n_features": 3, "nonzero": True},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got True",
+        ),
+        (
+            {"n_features": 3, "nonzero": 1.0},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got 1.0",
+        ),
         (
             {"n_features": 9, "n_arms": 8, "nonzero": 1},
             InvalidArgument,
-            "n_arms=8 with nonzero=1 cannot span n_features=9",
+            "n_arms must be at least n_features=9 if nonzero=1, .*, got 8",
         ),
-        ({"fixed_arms": ARMS, "nonzero": 1}, InvalidArgument, "nonzero=1 is about arms that are drawn"),
+        (
+            {"fixed_arms": ARMS, "nonzero": 1},
+            InvalidArgument,
+            "nonzero must be left out if fixed_arms are given, got 1",
+        ),
         ({"n_features": 3, "best_score": 0.0}, InvalidArgument, "best_score must be a finite number above 0, got 0.0"),
         ({"n_features": 3, "best_score": -1}, InvalidArgument, "best_score must be a finite number above 0, got -1"),
         (
@@ -384,23 +416,39 @@ def test_make():
             InvalidArgument,
             "best_score must be a finite number above 0, got nan",
         ),
-        ({"n_features": 3, "best_score": 5, "arms_change": True}, InvalidArgument, "best_score=5 needs arms that stay"),
-        ({"theta": THETA, "best_score": 5.0}, InvalidArgument, "theta is given and not scaled: leave best_score=5.0"),
+        (
+            {"n_features": 3, "best_score": 5, "arms_change": True},
+            InvalidArgument,
+            "best_score must be left out if arms_change=True, got 5",
+        ),
+        (
+            {"theta": THETA, "best_score": 5.0},
+            InvalidArgument,
+            "best_score must be left out if theta is given, got 5.0",
+        ),
         (
             {"n_features": 3, "best_score": 5.0, "parameter_variance": 1.0},
             InvalidArgument,
-            "leave parameter_variance=1.0",
+            "parameter_variance must be left out if best_score is given, got 1.0",
         ),
-        ({"fixed_arms": ARMS, "n_arms": 7}, InvalidShape, "n_arms=7 where fixed_arms has 6 rows"),
-        ({"fixed_arms": ARMS, "n_features": 4}, InvalidShape, "n_features = 4, the columns of fixed_arms = 3"),
+        ({"fixed_arms": ARMS, "n_arms": 7}, InvalidShape, "n_arms must be 6, the number of rows of fixed_arms, got 7"),
+        (
+            {"fixed_arms": ARMS, "n_features": 4},
+            InvalidShape,
+            "must be the same, got n_features = 4, the columns of fixed_arms = 3",
+        ),
         ({"fixed_arms": ARMS, "theta": THETA[:2]}, InvalidShape, "the length of theta = 2"),
-        ({"fixed_arms": ARMS[0]}, InvalidShape, "fixed_arms have shape"),
-        ({"fixed_arms": np.zeros((0, 3))}, InvalidShape, "fixed_arms have shape"),
-        ({"theta": ARMS}, InvalidShape, "theta has shape"),
-        ({"theta": []}, InvalidShape, "theta has shape"),
+        ({"fixed_arms": ARMS[0]}, InvalidShape, "fixed_arms must have one row of features for each arm, got shape"),
+        (
+            {"fixed_arms": np.zeros((0, 3))},
+            InvalidShape,
+            "fixed_arms must have one row of features for each arm, got shape",
+        ),
+        ({"theta": ARMS}, InvalidShape, "theta must be a vector with one number for each feature, got shape"),
+        ({"theta": []}, InvalidShape, "theta must be a vector with one number for each feature, got shape"),
         ({"theta": [1.0, np.nan]}, InvalidFeatures, "theta must be finite, got NaN or infinity"),
         ({"fixed_arms": [[1.0, np.inf]]}, InvalidFeatures, "fixed_arms must be finite, got NaN or infinity"),
-        ({"fixed_arms": "arms"}, InvalidFeatures, "fixed_arms cannot be read"),
+        ({"fixed_arms": "arms"}, InvalidFeatures, "fixed_arms must be an array of numbers, got 'arms'"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)
@@ -411,7 +459,7 @@ def test_bad_settings(name, settings, error, message):
 
 @pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), "1"])
 def test_bad_noise(noise_std):
-    with pytest.raises(InvalidArgument, match="noise_std="):
+    with pytest.raises(InvalidArgument, match=r"noise_std must be a finite number above 0, got "):
         gaussian(n_features=3, noise_std=noise_std)
 
 
@@ -451,9 +499,9 @@ def test_bad_arguments_of_the_functions():
     ):
         environment.offer(KEY, instance, -1)
     batch, offers = (jax.tree.map(lambda leaf: leaf[None], one) for one in (instance, offer))
-    with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
+    with pytest.raises(InvalidShape, match=r"Use jax\.vmap for a batch"):
         environment.reward(KEY, offers, 0)
-    with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
+    with pytest.raises(InvalidShape, match=r"Use jax\.vmap for a batch"):
         environment.offer(KEY, batch, 0)
 
 

@@ -29,7 +29,7 @@ def test_a_panel_adds_to_the_settings_of_the_study_and_of_those_curves_that_take
 def test_an_environment_may_need_no_panels():
     alone = from_settings({key: value for key, value in GOOD.items() if key != "dims"})
     assert alone.panels == (Panel("logistic", {}, {}, {"panel": "logistic"}),)
-    with pytest.raises(InvalidArgument, match="features=None: give the number"):
+    with pytest.raises(InvalidArgument, match="n_features must be the number of features, got None"):
         alone.make_environment(alone.panels[0])
     assert dataclasses.replace(alone, environment_settings={"n_features": 4}).make_environment(alone.panels[0])
 

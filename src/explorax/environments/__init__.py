@@ -1,9 +1,11 @@
-"""Random bandit problems to play against; `base.py` says what an environment is.
+"""Random bandit problems to play against, each built by a function of its name.
 
-environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
-instance = environment.draw(key)
-offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
-reward = environment.reward(key, offer, arm)
+    environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
+    instance = environment.draw(key)
+    offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
+    reward = environment.reward(key, offer, arm)
+
+`Environment` explains the three functions, and docs/adding-an-environment.md how to write an environment.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import Settings, gaussian, logistic, poisson
 from explorax.environments.labelled import classification
-from explorax.errors import InvalidArgument, UnknownName, check_names
+from explorax.errors import InvalidArgument, UnknownName, check_names, shown
 from explorax.glm import families
 
 __all__ = [
@@ -30,16 +32,31 @@ __all__ = [
 ]
 
 ENDING = """Returns:
-    The environment.
+    The `Environment`.
 
 Raises:
     InvalidArgument: If a setting is not in its range, or contradicts another.
+    InvalidFeatures: If arrays are not finite, or means are too large to draw rewards with.
+    InvalidShape: If the shapes of given arrays do not match.
     UnknownName: If there is no setting of that name; the error suggests the nearest.
-    InvalidShape: If arrays that are given do not go together."""
-BUILDERS: dict[str, Callable[..., Environment]] = {
-    builder.__name__: documented(builder, ENDING) for builder in (logistic, gaussian, poisson, classification)
+
+Example:
+    >>> import explorax, jax
+    >>> environment = explorax.environments.{name}({settings}, n_arms=3)
+    >>> instance = environment.draw(jax.random.key(0))
+    >>> environment.offer(jax.random.key(1), instance, 0).arms.shape
+    (3, 2)"""
+SHOWN = {  # the settings in the example of each builder
+    logistic: "n_features=2",
+    gaussian: "n_features=2, noise_std=0.5",
+    poisson: "n_features=2",
+    classification: "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1])",
 }
-FAMILIES = {  # of their rewards, known before any data is read
+BUILDERS: dict[str, Callable[..., Environment]] = {
+    builder.__name__: documented(builder, ENDING.format(name=builder.__name__, settings=settings))
+    for builder, settings in SHOWN.items()
+}
+FAMILIES = {  # of the rewards, known before any data is read
     "logistic": families.bernoulli,
     "gaussian": families.gaussian,
     "poisson": families.poisson,
@@ -48,18 +65,24 @@ FAMILIES = {  # of their rewards, known before any data is read
 
 
 def make(name: str, **settings: Any) -> Environment:
-    """Build an environment by name, as `make("logistic", n_features=5)`.
+    """Build an environment by name.
 
     Args:
-        name: "logistic", "gaussian", "poisson" or "classification".
-        **settings: What the builder of that name takes: `help(explorax.environments.logistic)` explains them.
+        name: "logistic", "gaussian", "poisson" or "classification"; upper and lower case are the same.
+        **settings: The settings of the builder of that name, for example those that
+            `help(explorax.environments.logistic)` explains.
 
     Returns:
-        The environment.
+        The `Environment`.
 
     Raises:
         UnknownName: If there is no environment or setting of that name; the error suggests the nearest.
         InvalidArgument: If a setting is not in its range, or contradicts another.
+
+    Example:
+        >>> import explorax
+        >>> explorax.environments.make("poisson", n_features=5).family
+        'poisson'
     """
     builder = BUILDERS[known_name(name)]
     check_names(f"setting of {name}", settings, setting_names(builder))
@@ -67,14 +90,30 @@ def make(name: str, **settings: Any) -> Environment:
 
 
 def family_of(name: str) -> str:
-    """Return the name of the family that an environment's rewards have, for example "bernoulli" for "logistic"."""
+    """Return the name of the reward family of an environment.
+
+    Args:
+        name: The name of an environment, as `make` takes it.
+
+    Returns:
+        The name of a family, as `explorax.families` has it.
+
+    Raises:
+        UnknownName: If there is no environment of that name; the error suggests the nearest.
+        InvalidArgument: If the name is not text.
+
+    Example:
+        >>> import explorax
+        >>> explorax.environments.family_of("logistic")
+        'bernoulli'
+    """
     return FAMILIES[known_name(name)].name
 
 
 def known_name(name: str) -> str:
-    """The name of an environment as it is in `BUILDERS`."""
+    """Return the name of an environment as `BUILDERS` spells it, or raise if there is no such environment."""
     if not isinstance(name, str):
-        raise InvalidArgument(f"name={name!r} must be the name of an environment, for example 'logistic'")
+        raise InvalidArgument(f"name must be the name of an environment, such as 'logistic', got {shown(name)}.")
     if name.lower() not in BUILDERS:
         raise UnknownName("environment", name, BUILDERS)
     return name.lower()
