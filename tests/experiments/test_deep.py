@@ -68,7 +68,7 @@ def test_claims_that_the_run_cannot_answer_say_why():
     assert {name: claim.holds for name, claim in found.items()} == {
         HIGH: True, BEATS_FL: True, BEATS_REP: None, OPTIMUM: None
     }  # fmt: skip
-    assert found[BEATS_REP].reason == "MNIST, ReLU: there is no curve 'repGLM-FPL', and the claim is about it"
+    assert found[BEATS_REP].reason == "MNIST, ReLU has no curve 'repGLM-FPL', which the claim is about."
     assert found[OPTIMUM].reason == "MNIST, ReLU: the labels of the data cannot be read"
     assert {claim.holds for claim in deep.claims([], {})} == {None}
     alone = fabricate.deep_results(instances=1)
