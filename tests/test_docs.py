@@ -21,6 +21,7 @@ SHOWN = {
     "tutorial.md": 10,
     "adding-a-policy.md": 5,
     "adding-a-memory.md": 2,
+    "adding-an-environment.md": 4,
     "theory.md": 3,
 }  # page -> blocks of code
 

@@ -45,7 +45,7 @@ def test_table_and_back_whatever_the_order_of_rows():
 
 def test_a_table_with_a_hole_is_refused():
     table = record.to_table([result()])
-    with pytest.raises(InvalidArgument, match="The curve .a. lacks or repeats a checkpoint"):
+    with pytest.raises(InvalidArgument, match="The curve 'a' lacks or repeats a checkpoint"):
         record.from_table(table.slice(1))
     with pytest.raises(InvalidArgument, match="The table lacks the columns regret"):
         record.from_table(table.drop_columns(["regret"]))

@@ -193,7 +193,7 @@ def test_what_cannot_be_judged_says_why():
     with pytest.raises(UnknownName, match="Did you mean 'gaussian'"):
         theorems.study(environment="gausian")
     with pytest.raises(
-        UnknownName, match="environment of the theorems must be one of gaussian, logistic, got 'poisson'"
+        UnknownName, match="theorems must be one of gaussian, logistic, got 'poisson'"
     ):
         theorems.quick(environment="poisson")
 

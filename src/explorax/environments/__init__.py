@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
@@ -42,26 +42,33 @@ Raises:
 
 Example:
     >>> import explorax, jax
-    >>> environment = explorax.environments.{name}({settings}, n_arms=3)
-    >>> instance = environment.draw(jax.random.key(0))
-    >>> environment.offer(jax.random.key(1), instance, 0).arms.shape
-    (3, 2)"""
-SHOWN = {  # the settings in the example of each builder
-    logistic: "n_features=2",
-    gaussian: "n_features=2, noise_std=0.5",
-    poisson: "n_features=2",
-    classification: "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1])",
-}
+    >>> environment = explorax.environments.{name}({settings})
+    >>> environment.name
+    '{name}'
+    >>> offer = environment.offer(jax.random.key(0), environment.draw(jax.random.key(1)), 0)
+    >>> offer.arms.shape == (len(offer.means), environment.n_features)
+    True"""
+
+
+class Known(NamedTuple):
+    """What is known of an environment before it is built."""
+
+    builder: Callable[..., Environment]
+    family: families.Family  # of the rewards
+    example: str  # the settings that the builder's docstring shows
+
+
+KNOWN = (
+    Known(logistic, families.bernoulli, "n_features=2, n_arms=3"),
+    Known(gaussian, families.gaussian, "n_features=2, n_arms=3, noise_std=0.5"),
+    Known(poisson, families.poisson, "n_features=2, n_arms=3"),
+    Known(classification, families.bernoulli, "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1]), n_arms=3"),
+)
 BUILDERS: dict[str, Callable[..., Environment]] = {
-    builder.__name__: documented(builder, ENDING.format(name=builder.__name__, settings=settings))
-    for builder, settings in SHOWN.items()
+    each.builder.__name__: documented(each.builder, ENDING.format(name=each.builder.__name__, settings=each.example))
+    for each in KNOWN
 }
-FAMILIES = {  # of the rewards, known before any data is read
-    "logistic": families.bernoulli,
-    "gaussian": families.gaussian,
-    "poisson": families.poisson,
-    "classification": families.bernoulli,
-}
+FAMILIES = {each.builder.__name__: each.family.name for each in KNOWN}
 
 
 def make(name: str, **settings: Any) -> Environment:
@@ -107,7 +114,7 @@ def family_of(name: str) -> str:
         >>> explorax.environments.family_of("logistic")
         'bernoulli'
     """
-    return FAMILIES[known_name(name)].name
+    return FAMILIES[known_name(name)]
 
 
 def known_name(name: str) -> str:
