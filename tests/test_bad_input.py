@@ -32,7 +32,7 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             "uniform",
             {"scale": 1.0},
             errors.UnknownName,
-            "setting of uniform must be left out, because there is none .*, got 'scale'",
+            "setting of uniform must be left out, because there are no names .*, got 'scale'",
         ),
         (
             "glm_tsl",

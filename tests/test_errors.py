@@ -32,7 +32,7 @@ def test_an_unknown_name_comes_with_the_nearest():
     assert str(UnknownName("policy", 3, ["uniform"])) == "policy must be one of uniform, got 3."
     assert (
         str(UnknownName("setting", "x", []))
-        == "setting must be left out, because there is none to choose from, got 'x'."
+        == "setting must be left out, because there are no names to choose from, got 'x'."
     )
 
 

@@ -86,7 +86,7 @@ class UnknownName(InvalidArgument):
         if known:
             message = f"{kind} must be one of {listed}{more}, got {given}."
         else:
-            message = f"{kind} must be left out, because there is none to choose from, got {given}."
+            message = f"{kind} must be left out, because there are no names to choose from, got {given}."
         super().__init__(message + (f" Did you mean {shortened(near[0])!r}?" if near else ""))
 
 

@@ -78,7 +78,7 @@ class PlainPolicy(Protocol):
         """
 
     def update(self, arm: int, x: np.ndarray, reward: float) -> None:
-        """Learn from the reward of the arm that was pulled.
+        """Update the policy with the reward of the arm that was pulled.
 
         Args:
             arm: The index that `act` returned.

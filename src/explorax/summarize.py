@@ -216,7 +216,7 @@ def compare(first: Result, second: Result, measure: str) -> Comparison:
 
 
 def beat(pairs: Sequence[tuple[str, str]], measure: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
-    """Judge whether the first curve of each pair beats the second; return the verdict and the numbers."""
+    """Test whether the first curve of each pair beats the second; return the verdict and the numbers."""
     verdicts = []
     numbers: Numbers = {}
     for one, other in pairs:
@@ -268,7 +268,7 @@ def _log_slope(rounds: np.ndarray, mean: np.ndarray) -> float | None:
 
 
 def evaluate(questions: Sequence[Question], results: Sequence[Result]) -> list[Claim]:
-    """Judge each claim in all panels together, then in each panel; claims that results cannot answer give a reason."""
+    """Evaluate each claim in all panels together, then in each panel; claims that results cannot answer give a reason."""
     claims = []
     for question in questions:
         each = [_judge(question, results, panel) for panel in dict.fromkeys(result.panel for result in results)]

@@ -192,9 +192,7 @@ def test_what_cannot_be_judged_says_why():
     assert [bound.policy for bound in short.bounds(both)] == ["glm_tsl"]  # the other has nothing to draw
     with pytest.raises(UnknownName, match="Did you mean 'gaussian'"):
         theorems.study(environment="gausian")
-    with pytest.raises(
-        UnknownName, match="theorems must be one of gaussian, logistic, got 'poisson'"
-    ):
+    with pytest.raises(UnknownName, match="theorems must be one of gaussian, logistic, got 'poisson'"):
         theorems.quick(environment="poisson")
 
 

@@ -15,7 +15,7 @@ The arms are drawn once for each instance, or afresh in every round (`arms_chang
 every instance then has them, and whatever is not given is drawn as usual.
 
 Draws are made in float32 whatever JAX's default is.  They are used in the dtype of the arrays that are given, or in
-float32 if there are none.
+float32 if no arrays are given.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.1.
 """
