@@ -268,7 +268,7 @@ def _log_slope(rounds: np.ndarray, mean: np.ndarray) -> float | None:
 
 
 def evaluate(questions: Sequence[Question], results: Sequence[Result]) -> list[Claim]:
-    """Evaluate each claim in all panels together, then in each panel; claims that results cannot answer give a reason."""
+    """Evaluate each claim in all panels together, then in each panel; give the reason if results cannot answer it."""
     claims = []
     for question in questions:
         each = [_judge(question, results, panel) for panel in dict.fromkeys(result.panel for result in results)]

@@ -51,14 +51,16 @@ class Settings(TypedDict, total=False):
         float | Literal["printed"] | None,
         Setting(None, 'v, the variance of each coordinate of θ, or "printed" for the paper\'s 3/d².', "3/d"),
     ]
-    nonzero: Annotated[int | None, Setting(None, "How many features of an arm are not 0.", "all d")]
+    nonzero: Annotated[int | None, Setting(None, "The number of features of an arm that are not 0.", "d")]
     best_score: Annotated[
-        float | None, Setting(None, "The score of the best arm, to which θ is scaled.", "θ as it is drawn")
+        float | None, Setting(None, "The score of the best arm, to which θ is scaled.", "θ is not scaled")
     ]
     arms_change: Annotated[bool, Setting(False, "Whether to draw fresh arms in every round.")]
-    fixed_arms: Annotated[ArrayLike | None, Setting(None, "The (K, d) arms of every instance.", "drawn")]
-    theta: Annotated[ArrayLike | None, Setting(None, "The (d,) parameter of every instance.", "drawn")]
-    padded_to: Annotated[int | None, Setting(None, "Columns of fixed arms, zeros after the first d.", "d")]
+    fixed_arms: Annotated[ArrayLike | None, Setting(None, "The (K, d) arms of every instance.", "arms are drawn")]
+    theta: Annotated[ArrayLike | None, Setting(None, "The (d,) parameter θ of every instance.", "θ is drawn")]
+    padded_to: Annotated[
+        int | None, Setting(None, "The number of columns of fixed arms; those after the first d are 0.", "d")
+    ]
 
 
 class Shape(NamedTuple):
