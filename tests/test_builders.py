@@ -47,7 +47,7 @@ def test_defaults_are_filled_in():
 
 
 def test_unknown_settings_are_refused():
-    with pytest.raises(UnknownName, match="unknown setting 'rigde': did you mean 'ridge'"):
+    with pytest.raises(UnknownName, match=r"setting must be one of .*, got 'rigde'. Did you mean 'ridge'"):
         filled(Shared, {"rigde": 2.0})
 
 

@@ -115,7 +115,7 @@ def test_a_missing_file_is_named_with_what_is_expected_and_where(tmp_path):
     for part in (
         f"{IMAGES} ({expected.size} bytes, sha256 {expected.sha256}) is not in",
         f"{tmp_path / 'fashion-mnist'} or {tmp_path / 'fashion'}, and {tmp_path / IMAGES} is another file",
-        "put it there, or leave the directory (EXPLORAX_DATA too) out to download it",
+        "Put it there, or leave out directory and EXPLORAX_DATA to download it.",
     ):
         assert part in str(caught.value)
 
@@ -247,7 +247,9 @@ def test_a_failed_download_says_what_was_tried_and_what_to_do(tmp_path, monkeypa
         "name a directory that holds it with directory=, --data or EXPLORAX_DATA",
     ):
         assert part in str(caught.value)
-    with pytest.raises(InvalidArgument, match=f"{IMAGES} is not there and download=False: allow it, or name"):
+    with pytest.raises(
+        InvalidArgument, match=f"{IMAGES} does not exist and download=False. Allow the download, or name"
+    ):
         load("mnist", download=False)
 
 
@@ -378,7 +380,13 @@ def test_columns_are_not_taken_from_the_names_of_folders(tmp_path):
 BAD_TABLES = [
     ("t.csv", "a,b\n1,2\n3,4\n", {}, InvalidArgument, r"t.csv has a, b, of which 0 are called .*say with label="),
     ("t.csv", "y,class,x\n1,2,3\n3,4,5\n", {}, InvalidArgument, "of which 2 are called label or target or class or y"),
-    ("t.csv", CSV, {"label": "colour"}, UnknownName, "label column of .* 'colour': did you mean 'color'"),
+    (
+        "t.csv",
+        CSV,
+        {"label": "colour"},
+        UnknownName,
+        "label column of .* must be one of .*, got 'colour'. Did you mean 'color'",
+    ),
     ("t.csv", "x,x,y\n1,2,0\n3,4,1\n", {}, InvalidArgument, "several columns called 'x': rename"),
     ("t.csv", "x,y\n1,0\n,1\nNA,1\n", {}, InvalidFeatures, "column 'x' of .* no finite number in 2 of 3 rows: drop"),
     ("t.csv", "x,y\ninf,0\n1,1\n", {}, InvalidFeatures, "column 'x' of .* no finite number in 1 of 2 rows"),
@@ -475,30 +483,38 @@ def test_arrays_are_copied():
 
 
 BAD_ARRAYS = [
-    ((np.eye(3)[0], [0, 1, 1]), InvalidShape, r"features have shape \(3,\)"),
-    ((np.zeros((2, 2, 2)), [0, 1]), InvalidShape, r"features have shape \(2, 2, 2\)"),
-    (([["a", "b"], ["c", "d"]], [0, 1]), InvalidFeatures, "type <U1: give a row of numbers"),
-    ((pd.DataFrame({"u": [1, 2], "v": ["1", "2"]}), [0, 1]), InvalidFeatures, "give a row of numbers"),
-    ((np.eye(2) * 1j, [0, 1]), InvalidFeatures, "type complex128"),
-    (([[1, 2], [3]], [0, 1]), InvalidFeatures, "features of type list cannot be read as an array"),
-    (([[1, np.nan], [3, 4]], [0, 1]), InvalidFeatures, "contain NaN or infinity: clean"),
-    (([[1, 1e300], [3, 4]], [0, 1]), InvalidFeatures, "contain NaN or infinity"),
-    ((np.eye(3), [0, 1]), InvalidShape, r"labels have shape \(2,\) where \(3,\) is needed"),
-    ((np.eye(3), np.eye(3)), InvalidShape, r"labels have shape \(3, 3\)"),
+    ((np.eye(3)[0], [0, 1, 1]), InvalidShape, r"features must be a row of numbers .*, got float64 of shape \(3,\)"),
+    (
+        (np.zeros((2, 2, 2)), [0, 1]),
+        InvalidShape,
+        r"features must be a row of numbers .*, got float64 of shape \(2, 2, 2\)",
+    ),
+    (
+        ([["a", "b"], ["c", "d"]], [0, 1]),
+        InvalidFeatures,
+        "features must be a row of numbers for each example, got <U1",
+    ),
+    ((pd.DataFrame({"u": [1, 2], "v": ["1", "2"]}), [0, 1]), InvalidFeatures, "features must be a row of numbers"),
+    ((np.eye(2) * 1j, [0, 1]), InvalidFeatures, "features must be a row of numbers .*, got complex128"),
+    (([[1, 2], [3]], [0, 1]), InvalidFeatures, r"features must be an array, got \[\[1, 2\], \[3\]\]"),
+    (([[1, np.nan], [3, 4]], [0, 1]), InvalidFeatures, "must be finite, got NaN or infinity. Clean"),
+    (([[1, 1e300], [3, 4]], [0, 1]), InvalidFeatures, "must be finite, got NaN or infinity"),
+    ((np.eye(3), [0, 1]), InvalidShape, r"labels must have shape \(3,\), one for each example, got \(2,\)"),
+    ((np.eye(3), np.eye(3)), InvalidShape, r"labels must have shape \(3,\), one for each example, got \(3, 3\)"),
     ((np.eye(3), [0, 0.5, 1]), InvalidArgument, "labels have the value 0.5"),
     ((np.eye(3), [0, np.nan, 1]), InvalidArgument, "labels are missing in 1 of 3 rows"),
     ((np.eye(3), ["a", None, None]), InvalidArgument, "labels are missing in 2 of 3 rows"),
     ((np.eye(3), pd.Series(["a", np.nan, "b"])), InvalidArgument, "labels are missing in 1 of 3 rows"),
     ((np.eye(3), np.array(["a", 1, "b"], object)), InvalidArgument, "labels mix int, str: give text"),
     ((np.eye(3), np.array([b"a", b"b", b"a"])), InvalidArgument, r"labels have the type \|S1"),
-    ((np.eye(1), [0]), InvalidShape, r"shape \(1, 1\): at least 2 examples and 1 feature"),
+    ((np.eye(1), [0]), InvalidShape, r"features must have at least 2 examples and 1 feature, got shape \(1, 1\)"),
     ((np.zeros((3, 0)), [0, 1, 1]), InvalidShape, "at least 2 examples and 1 feature"),
-    ((np.eye(3),), InvalidArgument, "source of type tuple is no data set: give one of mnist"),
-    (7, InvalidArgument, "source of type int is no data set"),
-    (None, InvalidArgument, "source of type NoneType is no data set"),
-    ("mnits", UnknownName, "unknown data set 'mnits': did you mean 'mnist'"),
-    ("fashion mnist", UnknownName, "did you mean 'fashion'"),
-    ("cifar10", UnknownName, "known are adult, digits, fashion, mnist, mushroom"),
+    ((np.eye(3),), InvalidArgument, "source must be a data set, got .* Give one of mnist"),
+    (7, InvalidArgument, "source must be a data set, got 7"),
+    (None, InvalidArgument, "source must be a data set, got None"),
+    ("mnits", UnknownName, "data set must be one of .*, got 'mnits'. Did you mean 'mnist'"),
+    ("fashion mnist", UnknownName, "Did you mean 'fashion'"),
+    ("cifar10", UnknownName, "must be one of adult, digits, fashion, mnist, mushroom"),
     ("absent.csv", InvalidArgument, "absent.csv is not there: give the path"),
     ("data/mnist", InvalidArgument, "data/mnist is no table: give a file that ends in .csv, .csv.gz, .parquet"),
     (Path("mnist"), InvalidArgument, "mnist is no table"),
@@ -513,12 +529,14 @@ def test_a_source_that_cannot_be_used(source, error, words):
 
 @pytest.mark.parametrize("source", ["mnist", (np.eye(2), [0, 1])])
 def test_only_a_table_has_a_label_column(source):
-    with pytest.raises(InvalidArgument, match="label='y' names a column of a CSV or Parquet file: leave it out"):
+    with pytest.raises(
+        InvalidArgument, match="label must be left out unless the source is a CSV or Parquet file, got 'y'"
+    ):
         load(source, label="y")
 
 
 def test_a_directory_must_be_a_path():
-    with pytest.raises(InvalidArgument, match="directory=7 must be the path of a directory"):
+    with pytest.raises(InvalidArgument, match="directory must be the path of a directory, got 7"):
         load("mnist", directory=7)
 
 
@@ -534,16 +552,36 @@ def test_a_data_set_passes_through():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"features": np.eye(3)}, InvalidArgument, "features of data set 'mine' are float64, not .* uint8 or float32"),
-        ({"features": [[1]]}, InvalidArgument, "features of data set 'mine' are list"),
-        ({"labels": np.array([0, 1, 1])}, InvalidArgument, "labels of data set 'mine' are int64, not .* int32"),
-        ({"labels": np.array([0, 1], np.int32)}, InvalidShape, r"do not go with labels of shape \(2,\)"),
-        ({"columns": ("x",)}, InvalidShape, "and 1 names of columns"),
-        ({"labels": np.array([0, 1, 2], np.int32)}, InvalidArgument, "labels go from 0 to 2: they index 2 classes"),
-        ({"labels": np.array([0, 1, -1], np.int32)}, InvalidArgument, "labels go from -1 to 1"),
-        ({"features": np.full((3, 3), np.inf, np.float32)}, InvalidFeatures, "contain NaN or infinity"),
-        ({"features": np.ones(3, np.uint8)}, InvalidShape, r"features have shape \(3,\)"),
-        ({"scale": 0.0}, InvalidArgument, "scale=0.0"),
+        (
+            {"features": np.eye(3)},
+            InvalidArgument,
+            "features of data set 'mine' must be .* of uint8 or float32, got float64",
+        ),
+        ({"features": [[1]]}, InvalidArgument, "features of data set 'mine' must be a NumPy array .*, got list"),
+        ({"labels": np.array([0, 1, 1])}, InvalidArgument, "labels of data set 'mine' must be .* of int32, got int64"),
+        (
+            {"labels": np.array([0, 1], np.int32)},
+            InvalidShape,
+            r"must have a label for each row .*, got labels of shape \(2,\)",
+        ),
+        ({"columns": ("x",)}, InvalidShape, "a name for each column, got .* and 1 names"),
+        (
+            {"labels": np.array([0, 1, 2], np.int32)},
+            InvalidArgument,
+            "labels must be indices of the 2 classes, got 0 to 2",
+        ),
+        (
+            {"labels": np.array([0, 1, -1], np.int32)},
+            InvalidArgument,
+            "labels must be indices of the 2 classes, got -1 to 1",
+        ),
+        ({"features": np.full((3, 3), np.inf, np.float32)}, InvalidFeatures, "must be finite, got NaN or infinity"),
+        (
+            {"features": np.ones(3, np.uint8)},
+            InvalidShape,
+            r"features must have at least 2 examples and 1 feature, got shape \(3,\)",
+        ),
+        ({"scale": 0.0}, InvalidArgument, "scale must be a finite number above 0, got 0.0"),
     ],
 )
 def test_a_data_set_is_checked(change, error, words):

@@ -30,6 +30,7 @@ SHOWN = {
     "faq.md": 1,
     "adding-a-policy.md": 5,
     "adding-a-memory.md": 2,
+    "adding-an-environment.md": 4,
     "theory.md": 3,
     "migration/mabwiser.md": 2,
     "migration/contextualbandits.md": 2,

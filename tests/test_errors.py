@@ -3,10 +3,11 @@
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 from explorax import errors
-from explorax.errors import UnknownName, check_names
+from explorax.errors import UnknownName, check_names, shown
 
 
 def test_the_tree_is_that_of_the_docstring():
@@ -26,21 +27,36 @@ def test_the_tree_is_that_of_the_docstring():
 
 def test_an_unknown_name_comes_with_the_nearest():
     assert str(UnknownName("policy", "GLM-TLS", ["uniform", "glm_tsl"])) == (
-        "unknown policy 'GLM-TLS': did you mean 'glm_tsl'? known are glm_tsl, uniform"
+        "policy must be one of glm_tsl, uniform, got 'GLM-TLS'. Did you mean 'glm_tsl'?"
     )
-    assert str(UnknownName("policy", 3, ["uniform"])) == "unknown policy 3: known are uniform"
+    assert str(UnknownName("policy", 3, ["uniform"])) == "policy must be one of uniform, got 3."
+    assert (
+        str(UnknownName("setting", "x", []))
+        == "setting must be left out, because there are no names to choose from, got 'x'."
+    )
 
 
 def test_many_and_long_names_are_cut():
     said = str(UnknownName("arm", "x" * 1000, [f"arm {number:04d}" for number in range(2000)]))
     assert "x" * 60 + "…'" in said
     assert "x" * 61 not in said
-    assert said.endswith("arm 0049 and 1950 more")
-    assert "did you mean 'arm 1999'?" in str(UnknownName("arm", "arm 19999", [f"arm {n:04d}" for n in range(2000)]))
+    assert "arm must be one of arm 0000, " in said
+    assert "arm 0049 and 1950 more, got 'xxx" in said
+    assert said.endswith("…'.")
+    assert "Did you mean 'arm 1999'?" in str(UnknownName("arm", "arm 19999", [f"arm {n:04d}" for n in range(2000)]))
 
 
 def test_names_are_checked_one_by_one():
     check_names("setting", [], [])
     check_names("setting", ["a", "b"], iter(["b", "a"]))
-    with pytest.raises(UnknownName, match="unknown setting 'c'"):
+    with pytest.raises(UnknownName, match="setting must be one of a, got 'c'"):
         check_names("setting", ["a", "c", "d"], ["a"])
+
+
+def test_values_are_shown_in_short():
+    assert shown(2.5) == "2.5"
+    assert shown("red") == "'red'"
+    assert shown(None) == "None"
+    assert shown(np.zeros((2, 3))) == "an array of shape (2, 3) and dtype float64"
+    assert shown((np.eye(2),)) == "(array([[1., 0.], [0., 1.]]),)"
+    assert max(len(shown(long)) for long in ("x" * 10**6, list(range(10**6)), 10**500)) < 100

@@ -9,12 +9,13 @@ from scipy import stats
 from scipy.linalg import qr
 
 import explorax
+from explorax.checkpoints import check_schedule
 from explorax.environments import logistic, poisson
 from explorax.errors import HistoryFull, InvalidArgument
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_tsl import glm_tsl
 from explorax.registry import check_family
-from explorax.simulation import Job, check_schedule, share_program, simulate, simulate_together
+from explorax.simulation import Job, share_program, simulate, simulate_together
 from tests.helpers import assert_same, part
 from tests.reference import numpy_bandit as reference
 from tests.statistics import FALSE_ALARM
@@ -211,7 +212,7 @@ def test_changing_arms():
 
 def test_a_memory_too_short_is_refused_before_playing():
     told = []
-    with pytest.raises(HistoryFull, match=r"61 rounds .* keeps 60 rewards: make it with capacity=61"):
+    with pytest.raises(HistoryFull, match=r"rounds must be at most 60, .*, got 61\. Build the policy with capacity=61"):
         simulate(explorax.make("ucb_glm", capacity=60), CHANGING, rounds=61, instances=1, progress=told.append)
     assert told == []
 
@@ -219,23 +220,6 @@ def test_a_memory_too_short_is_refused_before_playing():
 def test_a_memory_that_forgets_is_not_refused():
     policy = explorax.make("ucb_glm", capacity=60, when_full="forget")
     assert simulate(policy, CHANGING, rounds=120, instances=1, chunk=60).rounds[-1] == 120
-
-
-@pytest.mark.parametrize(
-    ("checkpoints", "spacing", "expected"),
-    [
-        (4, "even", [25, 50, 75, 100]),
-        (1, "even", [100]),
-        (3, "log", [1, 10, 100]),
-        (1, "log", [100]),
-        (1000, "even", list(range(1, 101))),
-        ([1, 7, 100], "even", [1, 7, 100]),
-        (np.array([100]), "log", [100]),
-    ],
-)
-def test_checkpoints(checkpoints, spacing, expected):
-    schedule = check_schedule(100, checkpoints, spacing, None, None)
-    np.testing.assert_array_equal(schedule.checkpoints, expected)
 
 
 def test_checkpoints_are_rounds_of_the_full_record(tsl):
@@ -256,31 +240,40 @@ def test_checkpoints_are_rounds_of_the_full_record(tsl):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rounds": 0}, "rounds=0 must be a whole number of at least 1"),
-        ({"rounds": 10.0}, "rounds=10.0 must be a whole number"),
-        ({"instances": 0}, "instances=0 must be a whole number of at least 1"),
-        ({"instances": True}, "instances=True"),
+        ({"rounds": 0}, "rounds must be a whole number of at least 1, got 0"),
+        ({"rounds": 10.0}, "rounds must be a whole number of at least .*, got 10.0"),
+        ({"instances": 0}, "instances must be a whole number of at least 1, got 0"),
+        ({"instances": True}, "instances must be a whole number of at least .*, got True"),
         ({"rounds": 3_000_000_000}, "rounds must be a whole number from 1 to 2000000000, got 3000000000"),
         ({"instances": 10**17}, "instances must be a whole number from 1 to 1000000, got 10{17}"),
         ({"seed": 2**32}, "seed must be a whole number from 0 to 4294967295, got 4294967296"),
         ({"first": 2**31}, "first must be a whole number from 0 to 2000000000"),
         ({"checkpoints": 10**15}, "checkpoints must be a whole number from 1 to 1000000"),
-        ({"seed": -1}, "seed=-1 must be a whole number of at least 0"),
-        ({"first": -1}, "first=-1 must be a whole number of at least 0"),
-        ({"chunk": 0}, "chunk=0 must be a whole number of at least 1"),
-        ({"checkpoints": 0}, "checkpoints=0 must be a whole number of at least 1"),
-        ({"checkpoints": [3, 2, 10]}, r"checkpoints=\[3, 2, 10\] must be .* up to rounds=10"),
-        ({"checkpoints": [3, 9]}, r"checkpoints=\[3, 9\] must be .* up to rounds=10"),
-        ({"checkpoints": [0, 10]}, r"checkpoints=\[0, 10\]"),
-        ({"checkpoints": [2.5, 10]}, r"checkpoints=\[2.5, 10\]"),
-        ({"checkpoints": []}, r"checkpoints=\[\]"),
-        ({"spacing": "lgo"}, "unknown spacing 'lgo': did you mean 'log'?"),
-        ({"environment": "logistic"}, "environment='logistic' is none: make one"),
-        ({"policy": "glm_tsl"}, "policy='glm_tsl' is neither a Policy nor a callable"),
-        ({"policy": always(ARMS)}, "act returned 10 in round 0: it must return the index of one of 10 arms"),
-        ({"policy": always(-1)}, "act returned -1 in round 0"),
-        ({"policy": always(1.0)}, "act returned 1.0 in round 0"),
-        ({"policy": always(True)}, "act returned True in round 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"first": -1}, "first must be a whole number of at least 0, got -1"),
+        ({"chunk": 0}, "chunk must be a whole number of at least 1, got 0"),
+        ({"checkpoints": 0}, "checkpoints must be a whole number of at least 1, got 0"),
+        (
+            {"checkpoints": [3, 2, 10]},
+            r"checkpoints must be .* numbers that increase .* to rounds=10, got \[3, 2, 10\]",
+        ),
+        ({"checkpoints": [3, 9]}, r"checkpoints must be .* numbers that increase .* to rounds=10, got \[3, 9\]"),
+        ({"checkpoints": [0, 10]}, r"checkpoints must be .* numbers that increase .* to rounds=10, got \[0, 10\]"),
+        (
+            {"checkpoints": [2.5, 10]},
+            r"checkpoints must be .* numbers that increase .* to rounds=10, got \[2\.5, 10\]",
+        ),
+        ({"checkpoints": []}, r"checkpoints must be .* numbers that increase .* to rounds=10, got \[\]"),
+        ({"spacing": "lgo"}, "spacing must be one of .*, got 'lgo'. Did you mean 'log'?"),
+        (
+            {"environment": "logistic"},
+            "environment must be an Environment, got 'logistic'. Build one with ",
+        ),
+        ({"policy": "glm_tsl"}, r"policy must be a Policy or a callable make\(arms, rng\), got 'glm_tsl'. Build one"),
+        ({"policy": always(ARMS)}, "act must return the index of an arm, from 0 to 9, got 10 in round 0"),
+        ({"policy": always(-1)}, "act must return the index of an arm, from 0 to 9, got -1 in round 0"),
+        ({"policy": always(1.0)}, "act must return the index of an arm, from 0 to 9, got 1.0 in round 0"),
+        ({"policy": always(True)}, "act must return the index of an arm, from 0 to 9, got True in round 0"),
     ],
 )
 def test_bad_input_is_named(changes, words):
@@ -294,7 +287,7 @@ def test_means_that_are_not_finite_are_refused():
         return WORLD.offer(key, instance, t)._replace(means=jnp.full(ARMS, jnp.nan))
 
     broken = WORLD._replace(offer=offer)
-    with pytest.raises(InvalidArgument, match="not finite: scale down"):
+    with pytest.raises(InvalidArgument, match=r"not finite\. Scale down"):
         simulate(always(0), broken, rounds=3, instances=1)
 
 

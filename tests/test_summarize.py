@@ -137,7 +137,7 @@ def test_more_reward_beats_less():
 def test_comparisons_that_cannot_be_made():
     ours = result(played([[1.0], [2.0]]))
     for other in (played([[1.0], [2.0]], instances=[1, 5]), played([[1.0]], instances=[9])):
-        with pytest.raises(InvalidArgument, match="two instances in common"):
+        with pytest.raises(InvalidArgument, match="must have at least two instances in common, got "):
             compare(ours, result(other, curve="b"), "regret")
     with pytest.raises(InvalidArgument, match="runs of the same length"):
         compare(ours, result(played([[1.0, 2.0], [1.0, 2.0]]), curve="b"), "regret")
@@ -212,7 +212,7 @@ def test_growth_without_regret_is_slowest_and_never_nan():
 
 @pytest.mark.parametrize("shape", [(1, 40), (5, 3), (5, 1)])
 def test_growth_needs_instances_and_checkpoints(shape):
-    with pytest.raises(InvalidArgument, match=r"growth over .* needs two instances"):
+    with pytest.raises(InvalidArgument, match=r"Growth over .* needs two instances"):
         growth(played(np.ones(shape).cumsum(axis=1)))
 
 
@@ -242,9 +242,9 @@ def test_a_claim_holds_overall_if_it_holds_in_every_panel():
 def test_a_claim_about_a_curve_that_is_missing_is_not_evaluated():
     overall, wide, _ = judged({}, needs=("a", "b"))
     assert (overall.holds, wide.holds, wide.verdict) == (None, None, "not evaluated")
-    assert wide.reason == "wide: there is no curve 'b', and the claim is about it"
+    assert wide.reason == "wide has no curve 'b', which the claim is about."
     (overall,) = summarize.evaluate([Question("n", "S.", (), always(True))], [])
-    assert (overall.holds, overall.reason) == (None, "there are no results")
+    assert (overall.holds, overall.reason) == (None, "There are no results.")
 
 
 def test_claims_as_text_and_json(tmp_path):

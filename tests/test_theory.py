@@ -124,8 +124,16 @@ def test_large_numbers_are_printed_short():
     ("call", "error", "words"),
     [
         (lambda: theory.problem(n_features=5, rounds=5), errors.TheoryNotApplicable, "more rounds than features"),
-        (lambda: theory.problem(n_features=0, rounds=5), errors.InvalidArgument, "n_features=0"),
-        (lambda: theory.problem(n_features=2.5, rounds=50), errors.InvalidArgument, "n_features=2.5"),
+        (
+            lambda: theory.problem(n_features=0, rounds=5),
+            errors.InvalidArgument,
+            "n_features must be a whole number of at least 1, got 0",
+        ),
+        (
+            lambda: theory.problem(n_features=2.5, rounds=50),
+            errors.InvalidArgument,
+            "n_features must be a whole number of at least 1, got 2.5",
+        ),
         (lambda: theory.problem(n_features=5, rounds=50, noise_std=0), errors.TheoryNotApplicable, "noise_std=0"),
         (lambda: theory.problem(n_features=5, rounds=50, min_slope=0.0), errors.TheoryNotApplicable, "min_slope=0.0"),
         (

@@ -1,8 +1,8 @@
-"""How fast the engine is on this machine, and how cost and memory grow: `explorax bench engine`.
+"""Measurements of the engine on this machine, and of how cost and memory grow: `explorax bench engine`.
 
-    over time     cost of a round in each tenth of one long run: flat, because counts and sums do not grow
-    memory        of fresh processes that play a short and a long run: flat, because only checkpoints are kept
-    by size       cost of a round against the number of features d and of arms K, for each GLM policy
+    over time     the cost of a round in each tenth of one long run: constant, because counts and sums do not grow
+    memory        the memory of processes that play a short and a long run: constant, because only checkpoints are kept
+    by size       the cost of a round against the number of features d and of arms K, for each GLM policy
 
 Times are those of compiled code: the first chunk of rounds, which waits for the compiler, is not counted.
 """
@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import jax
 
+from explorax.checkpoints import check_schedule
 from explorax.environments import logistic
 from explorax.registry import list_policies, make
-from explorax.simulation import BLOCK, Job, check_schedule, play, simulate
+from explorax.simulation import BLOCK, Job, play, simulate
 from explorax.text import line, table
 
 ON_A_DEVICE = 1000  # instances in lockstep on a GPU, which 50 would leave idle
@@ -32,7 +33,7 @@ Out = Callable[[str], None]
 
 
 class Sizes(NamedTuple):
-    """What to measure, and for how long."""
+    """The sizes to measure at, and how long."""
 
     features: tuple[int, ...] = (2, 5, 10, 20, 32, 64)  # with `fixed_arms` arms
     arms: tuple[int, ...] = (10, 100, 1000, 10_000)  # with `fixed_features` features
@@ -49,11 +50,11 @@ QUICK = Sizes((2, 5), (10, 100), 100, 2, 5000, (10_000, 100_000), seconds=0.3, p
 
 
 class Enough(Exception):
-    """A run has been measured for long enough."""
+    """The end of a run that has been measured for long enough."""
 
 
 def engine(quick: bool = False, out: Out = print) -> None:
-    """Measure and print everything; under six minutes on two cores, or under one if quick."""
+    """Measure and print cost over time, memory, and cost by size; a quick run measures fewer sizes."""
     sizes = QUICK if quick else Sizes()
     device = jax.devices()[0]
     out(f"{device.platform} ({device.device_kind}), {os.cpu_count()} cores, {instances()} instances in lockstep")
@@ -63,12 +64,12 @@ def engine(quick: bool = False, out: Out = print) -> None:
 
 
 def instances() -> int:
-    """How many instances to play in lockstep."""
+    """Return the number of instances to play in lockstep on the device of this process."""
     return BLOCK if jax.default_backend() == "cpu" else ON_A_DEVICE
 
 
 def over_time(rounds: int, out: Out, name: str = "glm_tsl", n_features: int = 5, n_arms: int = 100) -> None:
-    """Print what a round costs in each tenth of one run."""
+    """Print the cost of a round in each tenth of one run."""
     policy, environment, length = make(name), logistic(n_features=n_features, n_arms=n_arms), rounds // TENTHS
     simulate(policy, environment, rounds=length, instances=instances(), chunk=length)  # compiles
     marks = [time.perf_counter()]
@@ -110,7 +111,7 @@ def memory(rounds: Sequence[int], out: Out, n_features: int = 2, n_arms: int = 1
 
 
 def peak_memory(rounds: int, n_features: int, n_arms: int) -> float:
-    """The most memory this process ever had, in MiB, after a run of two instances."""
+    """Play a run of two instances and return the peak memory of this process, in MiB."""
     import resource  # not on every system
 
     job = Job(make("ucb_glm"), logistic(n_features=n_features, n_arms=n_arms))
@@ -120,7 +121,7 @@ def peak_memory(rounds: int, n_features: int, n_arms: int) -> float:
 
 
 def by_size(sizes: Sizes, out: Out) -> None:
-    """Print what a round of each policy costs against d and against K."""
+    """Print the cost of a round of each policy against the number of features d and of arms K."""
     measured: dict[tuple[str, int, int], float] = {}
     for symbol, fixed, swept in (
         ("d", f"K = {sizes.fixed_arms}", [(value, sizes.fixed_arms) for value in sizes.features]),
@@ -144,7 +145,7 @@ def by_size(sizes: Sizes, out: Out) -> None:
 
 
 def cost_of_a_round(name: str, n_features: int, n_arms: int, seconds: float) -> float:
-    """Seconds per round and instance, from about so many seconds; compiling and the first chunk are not counted."""
+    """Measure seconds per round and instance for about `seconds`, without compilation and the first chunk."""
     length = min(max(200_000 // (n_arms * n_features), 20), 500)
     marks: list[float] = []
 

@@ -1,6 +1,7 @@
-"""Looking at arguments before using them.
+"""Checks of arguments before they are used.
 
-Inside a caller's `jit`, `vmap` or `scan` values are not known yet: what needs one is checked only where there is one.
+Inside a caller's `jit`, `vmap` or `scan` values are not known yet: there shapes and types are checked, and values are
+not.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidReward
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidReward, shown
 
 # The most that a run may ask for.
 MOST_ROUNDS = 2_000_000_000  # rounds are counted in 32 bits, and the last chunk may be a little longer than the run
@@ -25,12 +26,12 @@ MOST_NUMBERS = 2**31 - 1  # in an array, which has 32-bit indices
 
 
 def is_known(*values: object) -> bool:
-    """Whether all values can be looked at, i.e. none is being traced by JAX."""
+    """Return whether the values of all arguments are known, i.e. JAX is tracing none of them."""
     return not any(isinstance(value, jax.core.Tracer) for value in values)
 
 
 def is_number(value: object) -> bool:
-    """Whether a setting is a finite real number."""
+    """Return whether a value is a finite real number; booleans and arrays are not."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
@@ -40,21 +41,31 @@ def is_number(value: object) -> bool:
 
 
 def check_positive(name: str, value: float, remedy: str = "") -> None:
-    """Raise unless a setting is a finite number above zero."""
+    """Raise unless a setting is a finite number above zero.
+
+    Args:
+        name: What the setting is called in the error.
+        value: The setting.
+        remedy: A sentence for the end of the error that says what to do, if more than giving a positive number.
+
+    Raises:
+        InvalidArgument: If the value is not a number, not finite or not above zero.
+    """
     if not (is_number(value) and value > 0):
-        raise InvalidArgument(f"{name}={value!r} must be a finite number above 0{remedy}")
+        remedy = f" {remedy}" if remedy else ""
+        raise InvalidArgument(f"{name} must be a finite number above 0, got {shown(value)}.{remedy}")
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Raise unless the value is a whole number of at least that, and at most that."""
+    """Raise unless a value is a whole number from `least` to `most`; without an upper limit if `most` is None."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number of at least {least}")
+        raise InvalidArgument(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
     if most is not None and value > most:
         raise InvalidArgument(f"{name} must be a whole number from {least} to {most}, got {value}. Give a smaller one.")
 
 
 def check_size(n_arms: int, n_features: int) -> None:
-    """Raise if a table of arms could not be an array."""
+    """Raise if a table of arms has more numbers than an array can have."""
     if n_arms * n_features > MOST_NUMBERS:
         raise InvalidArgument(
             f"arms times features must be at most {MOST_NUMBERS}, got {n_arms} times {n_features}. "
@@ -63,31 +74,53 @@ def check_size(n_arms: int, n_features: int) -> None:
 
 
 def check_count(name: str, value: Any, meaning: str, below: int | None = None) -> None:
-    """Raise unless `value` is a whole number from 0 up to, but not including, `below`."""
+    """Raise unless a value is a whole number from 0 up to, but not including, `below`.
+
+    Args:
+        name: What the argument is called in the error.
+        value: The argument; inside compiled code only its type is checked.
+        meaning: What the argument is, for example "the index of the arm that was pulled".
+        below: The limit.  Default: None, for no limit.
+
+    Raises:
+        InvalidArgument: If the value is not a whole number, or not in that range.
+    """
     dtype = getattr(value, "dtype", np.dtype(type(value)) if isinstance(value, int) else None)
-    if dtype is None or not jnp.issubdtype(dtype, jnp.integer) or np.ndim(value) != 0:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number: {meaning}")
-    if is_known(value) and not 0 <= int(value) < (below or np.inf):
-        limit = "" if below is None else f" and below {below}"
-        raise InvalidArgument(f"{name}={value} must be at least 0{limit}: {meaning}")
+    whole = dtype is not None and jnp.issubdtype(dtype, jnp.integer) and np.ndim(value) == 0
+    if not whole or (is_known(value) and not 0 <= int(value) < (below or np.inf)):
+        limits = "of at least 0" if below is None else f"from 0 to {below - 1}"
+        found = value if whole else shown(value)
+        raise InvalidArgument(f"{name} must be a whole number {limits}, {meaning}, got {found}.")
 
 
 def as_floats(name: str, values: ArrayLike, dtype: Any = None) -> Array:
-    """A float array without NaN or infinity, in its own dtype unless another is given."""
+    """Return values as a float array that holds neither NaN nor infinity.
+
+    Args:
+        name: What the values are called in an error.
+        values: Anything that JAX makes an array of.
+        dtype: The dtype of the result.  Default: that of the values if it is a floating one, else JAX's default.
+
+    Returns:
+        The array; inside compiled code it is not checked for NaN and infinity.
+
+    Raises:
+        InvalidFeatures: If the values are not numbers, or not finite.
+    """
     try:
         array = jnp.asarray(values, dtype)
     except (TypeError, ValueError):
-        raise InvalidFeatures(f"{name} cannot be read as an array of numbers: {values!r}") from None
+        raise InvalidFeatures(f"{name} must be an array of numbers, got {shown(values)}.") from None
     if not jnp.issubdtype(array.dtype, jnp.floating):
         array = array.astype(float)
     if is_known(array) and not np.all(np.isfinite(array)):
-        raise InvalidFeatures(f"{name} contain NaN or infinity: clean the data first")
+        raise InvalidFeatures(f"{name} must be finite, got NaN or infinity. Clean the data first.")
     return array
 
 
 @cache
 def largest_size(dtype: Any) -> float:
-    """The largest number whose squares a dtype can sum by the million: 2.6e15 in float32, 1.6e123 in float64."""
+    """Return the largest number whose squares a dtype can sum by the million: 2.6e15 in float32, 1.6e123 in float64."""
     return float(jnp.finfo(dtype).max) ** 0.4
 
 
@@ -96,10 +129,10 @@ def check_magnitude(name: str, values: np.ndarray | Array) -> None:
 
     Args:
         name: What the features are called in the error.
-        values: A float array of any shape; inside compiled code it is not looked at.
+        values: A float array of any shape; inside compiled code it is not checked.
 
     Raises:
-        InvalidFeatures: For NaN, infinity, or a value beyond `largest_size`.
+        InvalidFeatures: If there is NaN, infinity, or a value beyond `largest_size`.
     """
     if not is_known(values) or values.size == 0:
         return
@@ -107,7 +140,7 @@ def check_magnitude(name: str, values: np.ndarray | Array) -> None:
     if size <= most:  # which NaN is not
         return
     if not np.isfinite(size):
-        raise InvalidFeatures(f"{name} contain NaN or infinity: clean the data first")
+        raise InvalidFeatures(f"{name} must be finite, got NaN or infinity. Clean the data first.")
     raise InvalidFeatures(
         f"{name} must be at most {most:.1e} in {values.dtype}, so that their squares can be summed, got {size:g}. "
         "Scale the features to sizes of about 1."
@@ -115,7 +148,7 @@ def check_magnitude(name: str, values: np.ndarray | Array) -> None:
 
 
 def can_be_squared(x: Array, reward: Array) -> Array:
-    """What `check_magnitude` and `check_reward_size` ask for, told to compiled code, where nothing can be raised."""
+    """Return whether features and a reward can be squared and summed, for compiled code, which cannot raise errors."""
     size = jnp.maximum(jnp.max(jnp.abs(x)), jnp.abs(reward))
     return size <= largest_size(x.dtype)
 
@@ -136,8 +169,14 @@ def check_reward_size(rewards: Any, dtype: Any) -> None:
 def computed(state: Any) -> list[Any]:
     """Return the arrays of a state that updates compute, which may therefore become NaN or infinite.
 
-    Arms, rows and rewards are checked when they come.  A record that holds them says itself what else it holds, by a
-    method `computed`; of all other records every array counts.
+    Arms, rows and rewards are checked when they are given.  A record that holds some of them has a method `computed`
+    that returns its other arrays; of all other records every array counts.
+
+    Args:
+        state: A pytree of arrays and records.
+
+    Returns:
+        The arrays.
     """
     parts = jax.tree.leaves(state, is_leaf=lambda part: hasattr(part, "computed"))
     return [
@@ -146,7 +185,7 @@ def computed(state: Any) -> list[Any]:
 
 
 def all_finite(state: Any) -> bool:
-    """Return whether no float array that updates compute has NaN or infinity in it."""
+    """Return whether all float arrays of a state that updates compute are free of NaN and infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
         for leaf in computed(state):
             if leaf.dtype.kind != "f":

@@ -7,12 +7,12 @@
     load("flowers.csv", label="species")           a table of your own: CSV with a header, or Parquet (see `tables`)
     load((X, y))                                   arrays of your own, taken as they are
 
-Files of public data sets are as they were published: nothing is used whose SHA-256 differs.  They are looked for in
-`directory`, or else in the directory that EXPLORAX_DATA names; only where neither is given are they downloaded, into
-the user's cache.  In a directory each data set has a folder, or its files lie there directly.
+The files of public data sets are used as they were published: a file with another SHA-256 is refused.  They are looked
+for in `directory`, or else in the directory that the environment variable EXPLORAX_DATA names; if neither is given,
+they are downloaded into the user's cache.  In a directory each data set has a folder, or its files lie there directly.
 
-Images stay bytes, a quarter of the memory of floats: features are used after multiplication by `scale`.  A data set is
-read-only, and one with a name is read once in a process.
+Images stay bytes, a quarter of the memory of floats: multiply features by `scale` to use them.  A data set is
+read-only, and a public one is read once in a process.
 """
 
 import gzip
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from explorax import tables
 from explorax.checks import check_positive
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName, shown
 from explorax.extras import optional
 
 NAMES = ("mnist", "fashion", "digits", "adult", "mushroom")
@@ -37,21 +37,30 @@ BYTE = 1 / 255  # scale of images
 
 
 class Dataset(NamedTuple):
-    """n examples with d features and a label each."""
+    """A labelled data set: n examples with d features and a label each.
 
-    name: str  # of a public data set, the stem of a file's name, or "arrays"
-    features: np.ndarray  # (n, d) uint8 or float32; multiply by `scale` to use
-    labels: np.ndarray  # (n,) int32, index into classes
-    classes: tuple[str, ...]  # names of the labels, sorted
-    scale: float  # 1/255 for images, 1/16 for digits, 1 otherwise
-    columns: tuple[str, ...]  # names of the features; "column_value" where a column has been one-hot encoded
+    Attributes:
+        name: The name of a public data set, the stem of a file's name, or "arrays".
+        features: The (n, d) features, uint8 or float32; multiply them by `scale` to use them.
+        labels: The (n,) labels as int32 indices into `classes`.
+        classes: The names of the labels, sorted.
+        scale: 1/255 for images, 1/16 for "digits", 1 otherwise.
+        columns: The names of the features; "column_value" for a column of text that has been one-hot encoded.
+    """
+
+    name: str
+    features: np.ndarray
+    labels: np.ndarray
+    classes: tuple[str, ...]
+    scale: float
+    columns: tuple[str, ...]
 
 
 Source: TypeAlias = str | Path | tuple[ArrayLike, ArrayLike] | Dataset
 
 
 class File(NamedTuple):
-    """A file as it was published; one that was not compressed may also lie there as NAME.gz."""
+    """A file as it was published; if that was uncompressed, a copy called NAME.gz is accepted, too."""
 
     name: str
     size: int  # bytes
@@ -59,7 +68,7 @@ class File(NamedTuple):
 
 
 class Published(NamedTuple):
-    """Where the files of a public data set are found."""
+    """The files of a public data set, and where they are found."""
 
     folders: tuple[str, ...]  # that may hold them; the first in the cache
     files: tuple[File, ...]
@@ -121,13 +130,34 @@ PUBLISHED = {
 def load(
     source: Source, *, directory: str | Path | None = None, label: str | None = None, download: bool = True
 ) -> Dataset:
-    """A data set by name, from a CSV or Parquet file with a column `label`, or from a pair of arrays.
+    """Load a labelled data set: a public one by name, a table from a file, or a pair of arrays.
 
-    `directory` holds the files of public data sets; with `download=False` only those already there or in the cache.
+    Args:
+        source: The name of a public data set ("mnist", "fashion", "digits", "adult" or "mushroom"), the path of a CSV
+            or Parquet file, a pair (features, labels) of arrays, or a `Dataset`, which is checked and returned.
+        directory: The directory with the files of public data sets.  Default: the one that the environment variable
+            EXPLORAX_DATA names, or else the user's cache.
+        label: The column of a file that holds the labels.  Default: the one called label, target, class or y.
+        download: Whether the files of a public data set may be downloaded into the user's cache.  Default: True.
+
+    Returns:
+        The data set, whose arrays are read-only.
+
+    Raises:
+        InvalidArgument: If the source is not one of these, or if a file is missing, damaged or cannot be downloaded.
+        InvalidFeatures: If features are not finite numbers.
+        InvalidShape: If there are fewer than two examples or no features, or not one label for each example.
+        UnknownName: If there is no public data set or no column of that name; the error suggests the nearest.
+
+    Example:
+        >>> import explorax
+        >>> data = explorax.datasets.load(([[0.1, 2.0], [0.3, 1.0], [0.2, 3.0]], ["cat", "dog", "cat"]))
+        >>> data.features.shape, data.classes, data.labels.tolist()
+        ((3, 2), ('cat', 'dog'), [0, 1, 0])
     """
     path = as_path(source)
     if label is not None and path is None:
-        raise InvalidArgument(f"label={label!r} names a column of a CSV or Parquet file: leave it out here")
+        raise InvalidArgument(f"label must be left out unless the source is a CSV or Parquet file, got {shown(label)}.")
     if isinstance(source, Dataset):
         check(source)
         return source
@@ -140,13 +170,13 @@ def load(
     if isinstance(source, tuple) and len(source) == 2:
         return from_arrays(*source)
     raise InvalidArgument(
-        f"source of type {type(source).__name__} is no data set: give one of {', '.join(NAMES)}, "
-        "the path of a CSV or Parquet file, or a pair (features, labels)"
+        f"source must be a data set, got {shown(source)}. Give one of {', '.join(NAMES)}, "
+        "the path of a CSV or Parquet file, or a pair (features, labels)."
     )
 
 
 def known_name(name: str) -> str:
-    """The name of a public data set as it is in `NAMES`."""
+    """Return the name of a public data set as `NAMES` spells it, or raise `UnknownName`."""
     known = {"fashion-mnist": "fashion"}.get(name.lower().replace("_", "-"), name.lower())
     if known not in NAMES:
         raise UnknownName("data set", name, NAMES)
@@ -154,7 +184,7 @@ def known_name(name: str) -> str:
 
 
 def as_path(source: object) -> Path | None:
-    """The path of a table, or None if the source is something else."""
+    """Return the path of a table, or None if the source is something else."""
     if isinstance(source, str):
         is_path = source.lower().endswith(tables.ENDINGS) or "/" in source or os.sep in source
         return Path(source).expanduser() if is_path else None
@@ -162,29 +192,42 @@ def as_path(source: object) -> Path | None:
 
 
 def digest(source: object) -> str | None:
-    """Of the contents of a file of one's own, which may change; None for other sources, which do not."""
+    """Return a digest of the contents of a user's file, which may change; None for other sources, which do not."""
     path = as_path(source)
     return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def as_directory(given: str | Path | None) -> Path | None:
-    """The directory to look for files in, given or named by the environment; None if there is no such."""
+    """Return the directory that is given or that EXPLORAX_DATA names, or None if there is neither."""
     named = os.environ.get(ENVIRONMENT_VARIABLE, "") if given is None else given
     if not isinstance(named, str | Path):
-        raise InvalidArgument(f"directory={given!r} must be the path of a directory")
+        raise InvalidArgument(f"directory must be the path of a directory, got {shown(given)}.")
     return Path(named).expanduser().resolve() if named else None
 
 
 def from_arrays(features: ArrayLike, labels: ArrayLike) -> Dataset:
-    """A data set of your own: numbers of shape (n, d), and n whole numbers, texts or bools."""
+    """Make a data set of arrays.
+
+    Args:
+        features: The (n, d) numbers, as an array or a data frame.
+        labels: The n labels: whole numbers, texts or booleans.
+
+    Returns:
+        The data set, with features in float32.
+
+    Raises:
+        InvalidArgument: If labels are missing or have another type.
+        InvalidFeatures: If features are not finite numbers.
+        InvalidShape: If features are not a matrix of at least two rows, or there is not one label for each row.
+    """
     matrix, classes = as_array("features", features), as_array("labels", labels)
     if matrix.dtype.kind == "O":  # e.g. a data frame with columns of several types
         matrix = as_array("features", matrix.tolist())
     if matrix.ndim != 2 or matrix.dtype.kind in "cmMOSU":
         error = InvalidShape if matrix.ndim != 2 else InvalidFeatures
-        raise error(f"features have shape {matrix.shape} and type {matrix.dtype}: give a row of numbers per example")
+        raise error(f"features must be a row of numbers for each example, got {matrix.dtype} of shape {matrix.shape}.")
     if classes.shape != matrix.shape[:1]:
-        raise InvalidShape(f"labels have shape {classes.shape} where {matrix.shape[:1]} is needed: one per example")
+        raise InvalidShape(f"labels must have shape {matrix.shape[:1]}, one for each example, got {classes.shape}.")
     columns = getattr(features, "columns", [f"x{index}" for index in range(matrix.shape[1])])  # of a data frame
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float32)
@@ -192,16 +235,16 @@ def from_arrays(features: ArrayLike, labels: ArrayLike) -> Dataset:
 
 
 def as_array(name: str, values: ArrayLike) -> np.ndarray:
-    """The values as NumPy has them."""
+    """Return values as a NumPy array, or raise `InvalidFeatures` if they cannot be one."""
     try:
         return np.asarray(values)
     except (TypeError, ValueError):
-        raise InvalidFeatures(f"{name} of type {type(values).__name__} cannot be read as an array") from None
+        raise InvalidFeatures(f"{name} must be an array, got {shown(values)}.") from None
 
 
 @cache
 def digits() -> Dataset:
-    """The 8 × 8 handwritten digits that come with scikit-learn."""
+    """Load the 1797 handwritten digits of 8 × 8 pixels that come with scikit-learn."""
     bundle = optional("sklearn.datasets", "the data set digits").load_digits()
     features, labels = bundle.data.astype(np.uint8), tables.encode_labels("labels", bundle.target)
     return finished("digits", features, pixels(8, 8), *labels, 1 / 16)
@@ -209,7 +252,7 @@ def digits() -> Dataset:
 
 @cache
 def published(name: str, directory: Path | None, download: bool) -> Dataset:
-    """A data set whose files were published."""
+    """Load a public data set from its files, which are in a directory, in the cache, or downloaded."""
     about = PUBLISHED[name]
     paths = [find(file, about, directory) if directory else fetch(file, about, download) for file in about.files]
     contents = [content(path, file) for path, file in zip(paths, about.files, strict=True)]
@@ -223,24 +266,25 @@ def published(name: str, directory: Path | None, download: bool) -> Dataset:
 
 
 def read_idx(content: bytes) -> np.ndarray:
-    """The array of bytes in an idx file: 0, 0, 8, the number of axes, their lengths as big-endian words, the bytes."""
+    """Return the array of bytes that the content of an idx file holds."""
+    # 0, 0, 8, the number of axes, their lengths as big-endian words, then the bytes.
     axes = content[3]
     shape = np.frombuffer(content, ">u4", axes, 4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
 
 
 def pixels(height: int, width: int) -> tuple[str, ...]:
-    """Names of the pixels of an image, row by row."""
+    """Return the names of the pixels of an image, row by row."""
     return tuple(f"pixel_{row}_{column}" for row in range(height) for column in range(width))
 
 
 def find(file: File, about: Published, directory: Path) -> Path:
-    """Where a file lies in a directory."""
+    """Return the path of a published file in a directory, or raise `InvalidArgument` if it is not there."""
     names = [file.name] if file.name.endswith(".gz") else [f"{file.name}.gz", file.name]
     for path in (directory / folder / name for folder in about.folders for name in names):
         if path.is_file():
             return path
-    # Data sets share names of files: without a folder of its own only the contents tell which one it is.
+    # Data sets share names of files: without a folder of its own only the contents tell whose file it is.
     others = [directory / name for name in names if (directory / name).is_file()]
     for path in others:
         if unpacked(path, file)[1] == file.sha256:
@@ -249,18 +293,20 @@ def find(file: File, about: Published, directory: Path) -> Path:
     raise InvalidArgument(
         f"{' or '.join(names)} ({file.size} bytes, sha256 {file.sha256}) is not in {' or '.join(map(str, places))}"
         + (f", and {others[0]} is another file" if others else f", nor in {directory}")
-        + f": put it there, or leave the directory ({ENVIRONMENT_VARIABLE} too) out to download it"
+        + f". Put it there, or leave out directory and {ENVIRONMENT_VARIABLE} to download it."
     )
 
 
 def fetch(file: File, about: Published, download: bool) -> Path:
-    """Where a file lies in the user's cache, after downloading it if it is not there."""
+    """Return the path of a published file in the user's cache, and download it first if it is not there."""
     pooch = optional("pooch", f"downloading {file.name}")
     folder = Path(pooch.os_cache("explorax")) / about.folders[0]
-    remedy = f"name a directory that holds it with directory=, --data or {ENVIRONMENT_VARIABLE}"
+    remedy = f"name a directory that holds it with directory=, --data or {ENVIRONMENT_VARIABLE}."
     if not download:
         if not (folder / file.name).is_file():
-            raise InvalidArgument(f"{folder / file.name} is not there and download=False: allow it, or {remedy}")
+            raise InvalidArgument(
+                f"{folder / file.name} does not exist and download=False. Allow the download, or {remedy}"
+            )
         return folder / file.name
     failures = []
     for mirror in about.mirrors:
@@ -268,22 +314,22 @@ def fetch(file: File, about: Published, download: bool) -> Path:
             return Path(pooch.retrieve(mirror + file.name, f"sha256:{file.sha256}", file.name, folder))
         except (OSError, ValueError) as error:  # connections are OSErrors, another checksum is a ValueError
             failures.append(f"{mirror}{file.name}: {error}")
-    raise InvalidArgument(f"{file.name} cannot be downloaded ({'; '.join(failures)}): try later, or {remedy}")
+    raise InvalidArgument(f"{file.name} cannot be downloaded ({'; '.join(failures)}). Try later, or {remedy}")
 
 
 def content(path: Path, file: File) -> bytes:
-    """The contents of a file as they were published; raises where they are not."""
+    """Return the contents of a published file, or raise `InvalidArgument` if its checksum is another one."""
     found, checksum = unpacked(path, file)
     if checksum != file.sha256:
         raise InvalidArgument(
-            f"{path} is damaged, or another file: {len(found)} bytes with sha256 {checksum} instead of "
-            f"{file.size} bytes with sha256 {file.sha256}; delete it and download it anew, or put a whole copy there"
+            f"{path} is damaged, or another file: it has {len(found)} bytes with sha256 {checksum} instead of "
+            f"{file.size} bytes with sha256 {file.sha256}. Delete it and download it again, or put a whole copy there."
         )
     return found
 
 
 def unpacked(path: Path, file: File) -> tuple[bytes, str]:
-    """The contents that have a known checksum, and the one they have."""
+    """Return the uncompressed contents of a file and their SHA-256; empty contents if the file cannot be read."""
     try:
         packed = path.read_bytes()
         found = packed if path.name == file.name else gzip.decompress(packed)
@@ -300,7 +346,7 @@ def finished(
     classes: tuple[str, ...],
     scale: float,
 ) -> Dataset:
-    """A checked data set whose arrays cannot be written to."""
+    """Return a data set that has been checked and whose arrays are read-only."""
     dataset = Dataset(name, features, labels, classes, scale, columns)
     check(dataset)
     for array in (features, labels):
@@ -309,22 +355,28 @@ def finished(
 
 
 def check(dataset: Dataset) -> None:
-    """Raise unless the parts of a data set are what `Dataset` says."""
+    """Raise unless the arrays of a data set have the types, shapes and ranges that `Dataset` documents."""
     features, labels, classes = dataset.features, dataset.labels, dataset.classes
     wanted: list[tuple[str, Any, str]] = [("features", features, "uint8 or float32"), ("labels", labels, "int32")]
     for name, array, dtypes in wanted:
         if not isinstance(array, np.ndarray) or str(array.dtype) not in dtypes.split(" or "):
             found = getattr(array, "dtype", type(array).__name__)
-            raise InvalidArgument(f"{name} of data set {dataset.name!r} are {found}, not a NumPy array of {dtypes}")
+            raise InvalidArgument(
+                f"{name} of data set {shown(dataset.name)} must be a NumPy array of {dtypes}, got {found}."
+            )
     if features.ndim != 2 or features.shape[0] < 2 or features.shape[1] < 1:
-        raise InvalidShape(f"features have shape {features.shape}: at least 2 examples and 1 feature are needed")
+        raise InvalidShape(f"features must have at least 2 examples and 1 feature, got shape {features.shape}.")
     if labels.shape != features.shape[:1] or len(dataset.columns) != features.shape[1]:
         raise InvalidShape(
-            f"features of shape {features.shape} do not go with labels of shape {labels.shape} "
-            f"and {len(dataset.columns)} names of columns: a label for each row, a name for each column"
+            f"features of shape {features.shape} must have a label for each row and a name for each column, "
+            f"got labels of shape {labels.shape} and {len(dataset.columns)} names."
         )
     if labels.min() < 0 or labels.max() >= len(classes):
-        raise InvalidArgument(f"labels go from {labels.min()} to {labels.max()}: they index {len(classes)} classes")
+        raise InvalidArgument(
+            f"labels must be indices of the {len(classes)} classes, got {labels.min()} to {labels.max()}."
+        )
     if features.dtype == np.float32 and not np.all(np.isfinite(features)):
-        raise InvalidFeatures(f"features of data set {dataset.name!r} contain NaN or infinity: clean the data first")
+        raise InvalidFeatures(
+            f"features of data set {shown(dataset.name)} must be finite, got NaN or infinity. Clean the data first."
+        )
     check_positive("scale", dataset.scale)

@@ -1,8 +1,9 @@
-"""Files that are there whole or not at all, and a clear error where one cannot be written.
+"""Files that exist whole or not at all, and a clear error if one cannot be written.
 
-A file is written under another name beside its place and moved there when it is complete.  Whoever writes it holds a
-lock of the operating system on it, which is gone with the process, however that ended: a temporary file that nobody
-holds is a leftover.  Process ids would not tell: in a container every process has the same one.
+A file is written under a temporary name in the same directory and renamed when it is complete.  The writer holds a lock
+of the operating system on the temporary file.  The lock ends with the process, however that ended: a temporary file
+that nobody has locked is a leftover.  Process ids could not tell this, because in containers all processes may have the
+same one.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from explorax.errors import CannotWrite
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the operating system meanwhile into one that says which file could not be written."""
+    """Turn an error of the operating system in this block into a `CannotWrite` that names the file."""
     try:
         yield
     except OSError as error:
@@ -30,7 +31,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also when the process is killed half-way."""
+    """Write a file so that it exists whole or not at all, even if the process is killed half-way."""
     path = Path(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +49,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def temporary(path: Path) -> Iterator[Path]:
-    """A file beside this one, held by this thread; removed at the end if it is still there."""
+    """Yield the path of a locked temporary file beside a file, and remove it at the end if it still exists."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     with contextlib.ExitStack() as held:
         while sys.platform != "win32":  # there a file that is open cannot be removed, nor moved
@@ -56,7 +57,7 @@ def temporary(path: Path) -> Iterator[Path]:
             acquire(file.fileno(), wait=True)
             if beside.exists():
                 break
-            held.close()  # it was just being removed as a leftover: another one
+            held.close()  # another process has just removed it as a leftover: try again
         try:
             yield beside
         finally:
@@ -65,17 +66,20 @@ def temporary(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(directory: Path, name: str | None = None) -> None:
-    """Remove what `write_atomically` leaves in a directory when its process is killed; of one file, if it is named."""
+    """Remove the temporary files that killed processes left in a directory: those of the file `name`, or all."""
     of_name = ".+" if name is None else re.escape(name)
     for beside in Path(directory).glob(".*.tmp"):
         if re.fullmatch(rf"\.{of_name}\.\d+\.\d+\.tmp", beside.name):
-            with contextlib.suppress(OSError), open(beside, "rb") as file:  # of another user, say, or gone already
+            with (
+                contextlib.suppress(OSError),
+                open(beside, "rb") as file,
+            ):  # for example because it is another user's, or already gone
                 if acquire(file.fileno(), otherwise=False):
                     beside.unlink(missing_ok=True)
 
 
 def acquire(descriptor: int, *, wait: bool = False, otherwise: bool = True) -> bool:
-    """Whether the lock on a file could be had; where there are no such locks, what is said otherwise."""
+    """Try to lock a file and return whether it worked; return `otherwise` if the system has no such locks."""
     if sys.platform == "win32":
         return otherwise
     import fcntl

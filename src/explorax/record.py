@@ -1,14 +1,14 @@
-"""What a run leaves: regrets in Parquet files, and a manifest that says how they came about.
+"""The files of a run: regrets as Parquet, and a manifest that says how they were computed.
 
-A simulation gives `Records`; with the names of who played where they are a `Result`.  On disk a result is long: one row
-for each (curve, panel, instance, round), see `COLUMNS`.
+A simulation returns `Records`; together with the names of policy and environment they are a `Result`.  On disk a result
+is a long table with one row for each (curve, panel, instance, round), see `COLUMNS`.
 
 A long run writes a part for each finished task and merges the parts at the end:
 
     out/parts/*.parquet  --merge-->  out/regret.parquet                out/manifest.json: settings, versions, times
 
-Every file appears whole or not at all (`files.py`) and carries a digest of its contents, so a run killed at any moment
-loses nothing that was finished: what is missing or damaged is simply played again.
+Every file appears whole or not at all (`files.py`) and has a digest of its contents, so a run that is killed at any
+moment loses nothing that was finished: tasks whose files are missing or damaged are played again.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.checks import is_number
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import InvalidArgument, UnknownName, shown
 from explorax.extras import optional
 from explorax.files import write_atomically
 
@@ -48,22 +48,31 @@ NAMES = ("curve", "policy", "design", "environment", "panel")
 MANIFEST = "manifest.json"
 PARTS = "parts"
 PURPOSE = "a file of results"
-REPAIR = "run the study once more with the settings it had: what is finished is kept, and the file is written anew"
+REPAIR = "Run the study once more with the settings it had: what is finished is kept, and the file is written anew."
 
 
 class Records(NamedTuple):
-    """What a simulation of one policy on one environment leaves: M instances, C checkpoints."""
+    """The records of one policy on M instances of one environment at C checkpoints, as `explorax.simulate` returns.
 
-    instances: np.ndarray  # (M,) int64 index of each instance
-    rounds: np.ndarray  # (C,) int64 checkpoints: number of rounds played
-    regret: np.ndarray  # (M, C) float64 cumulative expected (pseudo-) regret after that many rounds
-    reward: np.ndarray  # (M, C) float64 cumulative realized reward
-    digest: np.ndarray  # (M,) uint32 a hash of the sequence of arms pulled (equal digests = equal arms)
-    unconverged: np.ndarray  # (M,) int64 decisions whose fit did not converge
+    Attributes:
+        instances: The (M,) indices of the instances, int64.
+        rounds: The (C,) checkpoints, int64: the numbers of rounds after which was recorded.
+        regret: The (M, C) cumulative expected (pseudo-) regret after so many rounds, float64.
+        reward: The (M, C) cumulative reward after so many rounds, float64.
+        digest: The (M,) hashes of the sequences of arms pulled, uint32; equal digests mean equal arms.
+        unconverged: The (M,) numbers of decisions whose fit did not converge, int64.
+    """
+
+    instances: np.ndarray
+    rounds: np.ndarray
+    regret: np.ndarray
+    reward: np.ndarray
+    digest: np.ndarray
+    unconverged: np.ndarray
 
 
 class Result(NamedTuple):
-    """One curve in one panel: who played where, and what it left."""
+    """One curve in one panel: the names of policy and environment, and the records."""
 
     curve: str
     policy: str
@@ -71,8 +80,8 @@ class Result(NamedTuple):
     environment: str
     panel: str
     records: Records
-    seconds: float = 0.0  # wall seconds spent on it
-    compile_seconds: float | None = None  # of these, spent compiling; None where that is not known
+    seconds: float = 0.0  # wall time of the simulation
+    compile_seconds: float | None = None  # the part of it spent compiling; None if unknown
 
 
 class Stored(NamedTuple):
@@ -83,38 +92,42 @@ class Stored(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """All finished tasks in a directory, and what was passed over."""
+    """All finished tasks in a directory, and warnings about files that cannot be used."""
 
-    tasks: dict[str, Stored]  # by the digest of the task, so that a run can tell what is done
+    tasks: dict[str, Stored]  # by the digest of the task
     warnings: list[str]
 
 
 class Merged(NamedTuple):
-    """Results put together from parts, and what was odd about the parts."""
+    """Results combined from parts, and warnings about parts that contradict each other."""
 
     results: list[Result]
     warnings: list[str]
 
 
 def check(records: Records) -> None:
-    """Raise unless the arrays fit together and hold numbers."""
+    """Raise unless the arrays of records have matching shapes and hold finite numbers."""
     shape = (len(records.instances), len(records.rounds))
     for name, want in (("regret", shape), ("reward", shape), ("digest", shape[:1]), ("unconverged", shape[:1])):
         values = getattr(records, name)
         if np.shape(values) != want:
-            raise InvalidArgument(f"{name} has shape {np.shape(values)}, not {want} as instances and rounds ask for")
+            raise InvalidArgument(f"{name} must have shape {want}, by instances and rounds, got {np.shape(values)}.")
         if not np.all(np.isfinite(values)):
-            raise InvalidArgument(f"{name} contains NaN or infinity: the simulation that made it went wrong")
+            raise InvalidArgument(
+                f"{name} must be finite, got NaN or infinity. Check the environment that was simulated."
+            )
     for name, least in (("instances", 0), ("rounds", 1)):
         values = getattr(records, name)
         if len(values) == 0 or values[0] < least or np.any(np.diff(values) <= 0):
-            raise InvalidArgument(f"{name}={values} must be numbers from {least} on that grow, and at least one")
+            raise InvalidArgument(
+                f"{name} must be one or more numbers that increase from at least {least}, got {shown(values.tolist())}."
+            )
 
 
 def concatenate(several: Sequence[Records]) -> Records:
-    """Records of several batches of instances as one, by instance; of one that comes twice the first is kept."""
+    """Join the records of several batches of instances, sorted by instance; the first of duplicates is kept."""
     if any(not np.array_equal(records.rounds, several[0].rounds) for records in several):
-        raise InvalidArgument("records have different checkpoints: simulate all of them with the same ones")
+        raise InvalidArgument("The records have different checkpoints. Simulate all of them with the same ones.")
     whole = {
         name: np.concatenate([getattr(one, name) for one in several]) for name in Records._fields if name != "rounds"
     }
@@ -123,10 +136,10 @@ def concatenate(several: Sequence[Records]) -> Records:
 
 
 def to_table(results: Sequence[Result]) -> Any:
-    """The results as a long pyarrow table."""
+    """Return results as a long pyarrow table with the columns `COLUMNS`."""
     if not results or len({(result.curve, result.panel) for result in results}) < len(results):
         raise InvalidArgument(
-            "a file needs at least one result, and one for each curve and panel: `combine` them first"
+            f"results must be one for each curve and panel, and at least one, got {len(results)}. Use combine() first."
         )
     return optional("pyarrow", PURPOSE).concat_tables([_rows(result) for result in results])
 
@@ -149,12 +162,12 @@ def _rows(result: Result) -> Any:
 
 
 def from_table(table: Any) -> list[Result]:
-    """The results in a long pyarrow table, in the order in which they first appear; its rows may come in any order."""
+    """Return the results in a long pyarrow table, in the order of their first rows; rows may be in any order."""
     missing = [name for name in COLUMNS if name not in table.column_names]
     if missing:
-        raise InvalidArgument(f"the table lacks the columns {', '.join(missing)}: it is no table of regrets")
+        raise InvalidArgument(f"The table lacks the columns {', '.join(missing)}. Give a table of regrets.")
     if any(table.column(name).null_count for name in COLUMNS):
-        raise InvalidArgument("the table has empty cells: it is not what a run leaves")
+        raise InvalidArgument("The table has empty cells. Give a table as a run writes it.")
     numbers = {name: table.column(name).to_numpy() for name in COLUMNS if name not in NAMES}
     labels = [table.column(name).combine_chunks().dictionary_encode() for name in ("curve", "panel")]
     keys = np.stack([label.indices.to_numpy() for label in labels])
@@ -167,7 +180,9 @@ def from_table(table: Any) -> list[Result]:
         shape = tuple(len(np.unique(numbers[name][rows])) for name in ("instance", "round"))
         rounds = numbers["round"][rows[: shape[1]]]
         if not np.array_equal(numbers["round"][rows], np.tile(rounds, shape[0])):
-            raise InvalidArgument(f"curve {names['curve']!r}: not every instance has each checkpoint once")
+            raise InvalidArgument(
+                f"The curve {names['curve']!r} lacks or repeats a checkpoint. Give a table as a run writes it."
+            )
         grid = {name: numbers[name][rows].reshape(shape) for name in numbers}
         records = Records(
             instances=grid["instance"][:, 0].astype(np.int64),
@@ -183,7 +198,7 @@ def from_table(table: Any) -> list[Result]:
 
 
 def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] | None = None) -> None:
-    """Write results, their seconds and the metadata (plain JSON) to one Parquet file."""
+    """Write results, their times and metadata (plain JSON) to one Parquet file."""
     arrow = optional("pyarrow", PURPOSE)
     kept = {
         "metadata": dict(metadata or {}),
@@ -198,7 +213,7 @@ def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] 
 
 
 def read(path: Path) -> Stored:
-    """Read a file of results; raises `InvalidArgument` where it is not there, not whole or not what was written."""
+    """Read a file of results, or raise `InvalidArgument` if it is missing, damaged or not as it was written."""
     arrow = optional("pyarrow", PURPOSE)
     try:
         table = optional("pyarrow.parquet", PURPOSE).read_table(io.BytesIO(Path(path).read_bytes()))
@@ -206,15 +221,15 @@ def read(path: Path) -> Stored:
         kept = json.loads((table.schema.metadata or {}).get(b"explorax", b"{}"))
         metadata: dict[str, Any] = kept.get("metadata", {})
         seconds = kept.get("seconds", [0.0] * len(results))
-        compiling = kept.get("compile_seconds", [None] * len(results))  # older files do not tell it apart
+        compiling = kept.get("compile_seconds", [None] * len(results))  # unknown in older files
         results = [
             result._replace(seconds=spent, compile_seconds=part)
             for result, spent, part in zip(results, seconds, compiling, strict=True)
         ]
         if kept and kept["digest"] != _contents_digest(results, metadata):
-            raise ValueError("its contents are not what was written")
+            raise ValueError("Its contents are not what was written.")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, arrow.ArrowException) as error:
-        raise InvalidArgument(f"{path} cannot be used: {error}; delete it and run again") from error
+        raise InvalidArgument(f"{path} cannot be used: {str(error).rstrip('.')}. Delete it and run again.") from error
     return Stored(results, metadata)
 
 
@@ -231,27 +246,24 @@ def _contents_digest(results: Sequence[Result], metadata: Mapping[str, object]) 
 def write_part(
     path: Path, results: Sequence[Result], *, task: str, metadata: Mapping[str, object] | None = None
 ) -> None:
-    """Write the results of one finished task; `task` is its digest."""
+    """Write the results of one finished task, whose digest is `task`, to a Parquet file."""
     write(path, results, {**(metadata or {}), "task": task})
 
 
 def read_parts(directory: Path) -> Parts:
-    """All finished tasks, in the order of file names; a damaged file counts as absent and is named in the warnings."""
+    """Read all finished tasks in the order of file names; warn of damaged files, which count as missing."""
     found = Parts({}, [])
     for path in sorted(Path(directory).glob("*.parquet")):
         try:
             stored = read(path)
             found.tasks.setdefault(stored.metadata["task"], stored)
         except (InvalidArgument, KeyError) as error:
-            found.warnings.append(f"{path.name} is damaged and counts as not there ({error})")
+            found.warnings.append(f"{path.name} is damaged and counts as missing ({error})")
     return found
 
 
 def combine(results: Iterable[Result], curves: Sequence[str], panels: Sequence[str]) -> Merged:
-    """Put batches of instances of the same curve and panel together, in the order of the panels, then of the curves.
-
-    Where two batches share an instance the earlier one counts; a warning says so if they contradict each other.
-    """
+    """Combine batches of the same curve and panel, sorted by panel, then by curve; warn if batches contradict."""
     groups: dict[tuple[int, int], list[Result]] = {}
     for result in results:
         for kind, label, order in (("curve", result.curve, curves), ("panel", result.panel, panels)):
@@ -278,14 +290,11 @@ def manifest(
     seed: int,
     started: datetime,
     finished: datetime | None = None,
-    seconds: float | None = None,
-    device: str | None = None,
+    seconds: float | None = None,  # Default: finished − started
+    device: str | None = None,  # Default: JAX's first
     command: str = "",
 ) -> dict[str, Any]:
-    """How a run came about, as plain data without host names or paths.
-
-    `seconds` is the duration if it is not simply `finished - started`; `device` is asked of JAX unless given.
-    """
+    """Describe how a run was computed, as plain data without host names or paths."""
     if seconds is None and finished is not None:
         seconds = (finished - started).total_seconds()
     return {
@@ -304,7 +313,7 @@ def manifest(
 
 
 def write_manifest(out_dir: Path, content: Mapping[str, Any]) -> None:
-    """Write manifest.json."""
+    """Write a manifest to manifest.json in a directory."""
     write_atomically(Path(out_dir) / MANIFEST, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
@@ -326,28 +335,28 @@ ENTRIES: dict[str, Callable[[Any], bool]] = {  # what must be in a manifest
 
 
 def read_manifest(out_dir: Path, entries: Mapping[str, Callable[[Any], bool]] = ENTRIES) -> dict[str, Any]:
-    """Read manifest.json; raises `InvalidArgument` where there is none with these entries."""
+    """Read manifest.json in a directory, or raise `InvalidArgument` if it lacks one of the entries."""
     path = Path(out_dir) / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidArgument(f"{path} cannot be used: {error.strerror}; give the directory of a run") from error
+        raise InvalidArgument(f"{path} cannot be used: {error.strerror}. Give the directory of a run.") from error
     except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"{path} cannot be used: {error}; {REPAIR}") from error
+        raise InvalidArgument(f"{path} cannot be used: {error}. {REPAIR}") from error
     for name, fits in entries.items():
         found = content.get(name, MISSING) if isinstance(content, dict) else MISSING
         if not fits(found):
-            raise InvalidArgument(f"{path} cannot be used: {name!r} is {str(found)[:200]} there; {REPAIR}")
+            raise InvalidArgument(f"{path} cannot be used: {name!r} is {str(found)[:200]} there. {REPAIR}")
     return dict(content)
 
 
 def settings_digest(settings: Mapping[str, object]) -> str:
-    """16 hexadecimal digits that are equal for equal settings, whatever their order; 1 and 1.0 are equal."""
+    """Return 16 hexadecimal digits that are equal for equal settings in any order; 1 and 1.0 are equal."""
     return hashlib.sha256(json.dumps(plain(settings), sort_keys=True, allow_nan=False).encode()).hexdigest()[:16]
 
 
 def plain(value: Any) -> Any:
-    """Settings as JSON keeps them, with one spelling for each number."""
+    """Return settings as JSON keeps them, with one spelling for each number."""
     match value:
         case Mapping():
             return {str(key): plain(item) for key, item in value.items()}
@@ -358,14 +367,14 @@ def plain(value: Any) -> Any:
         case float() if value.is_integer():
             return int(value)
         case float() if not math.isfinite(value):
-            raise InvalidArgument(f"{value!r} cannot be kept as a setting: use finite numbers")
+            raise InvalidArgument(f"settings must be finite numbers, got {value!r}.")
         case None | bool() | int() | float() | str():
             return value
-    raise InvalidArgument(f"{value!r} cannot be kept as a setting: use numbers, text, lists and tables")
+    raise InvalidArgument(f"settings must be numbers, text, lists and tables, got {shown(value)}.")
 
 
 def version_of(package: str) -> str:
-    """The version of a package, installed or imported from its source."""
+    """Return the version of a package, which may be installed or imported from its source."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

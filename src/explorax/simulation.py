@@ -1,24 +1,24 @@
-"""Play policies against environments: environment → act → reward → update, compiled, for many instances in lockstep.
+"""Simulations: a policy plays many random instances of an environment in lockstep, as one compiled program.
 
-    records = simulate(explorax.glm_tsl(), environments.logistic(features=5), rounds=10_000, instances=100, seed=0)
+    records = simulate(explorax.glm_tsl(), environments.logistic(n_features=5), rounds=10_000, instances=100, seed=0)
     records.regret                                       # (instances, checkpoints)
 
-**Speed.**  One `lax.scan` over rounds, `vmap` over instances.  A program is compiled once for each kind of policy and
-shape, however many designs, seeds and instances it then plays.
+In each round the environment offers arms, the policy acts, the environment draws a reward, and the policy learns it.
+
+**Speed.**  There is one `lax.scan` over rounds and one `vmap` over instances.  A program is compiled once for each kind
+of policy and shape, and plays all designs, seeds and instances.
 
 **Memory.**  Rounds are played in chunks.  A chunk hands each round's regret to the host, which adds it up in float64
-and keeps what the checkpoints need: memory does not grow with the number of rounds.
+and keeps the sums at the checkpoints: memory does not grow with the number of rounds.
 
-**The same arms, whatever the split.**  Every random number is a function of seed, instance and round: instance i draws
-its problem, its arms, its rewards and its policy's noise from keys of its own.  All policies therefore meet the same
-instances, and the same luck in the same arm.  On a CPU, instance i is always computed at place i mod 50 of block
-i div 50, next to the same neighbours, because the last bits of a result may depend on its batch; a chunk or a process
-more or less changes nothing.  (A GPU plays all instances in one batch; its last bits differ from a CPU's, and in the
-end arms do too.)
+**Reproducibility.**  Every random number is a function of seed, instance and round: instance i draws its problem, its
+arms, its rewards and its policy's noise from keys of its own.  All policies therefore meet the same instances, and the
+same luck in the same arm.  The last bits of a result may depend on its batch, so on a CPU instance i is always computed
+at place i mod 50 of block i div 50, next to the same neighbors: splitting a run into chunks or processes does not
+change a single arm.  A GPU plays all instances in one batch; its last bits differ from those of a CPU, and sooner or
+later the arms do, too.
 
-**Policies in plain Python** run too: any callable `make(arms, rng)` that returns an object with `act(arms, t)` and
-`update(arm, x, reward)`.  It is called once for each instance, with the fixed arms (or the number of features, where
-arms change) and a NumPy generator of its own.
+**Policies in plain Python** are simulated as well, one instance after the other: see `PlainPolicy`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +30,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from explorax.checks import MOST_CHECKPOINTS, MOST_FIRST, MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
+from explorax.checkpoints import Progress, Schedule, Tally, check_schedule
+from explorax.checks import MOST_FIRST, MOST_INSTANCES, MOST_SEED, check_whole
 from explorax.environments.base import Environment, Offer
-from explorax.errors import HistoryFull, InvalidArgument, UnknownName
+from explorax.errors import HistoryFull, InvalidArgument, shown
 from explorax.glm.history import limited_rows
 from explorax.policies.base import Policy, State
 from explorax.programs import bounded_jit
@@ -44,37 +45,57 @@ CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on
 FNV_OFFSET, FNV_PRIME = 2166136261, 16777619  # the hash of the arms pulled: 32-bit FNV-1a over their indices
 DRAW, ARMS, REWARD, POLICY, INIT, REPEAT, FLOOR = range(7)  # what keys are for; the last two are an agent's
 
-Progress = Callable[[int], None]
-
 
 class PlainPolicy(Protocol):
-    """A policy in plain Python, for one instance."""
+    """A policy in plain Python that plays one instance, for `simulate`.
+
+    `simulate` takes a callable `make(arms, rng)` that returns such an object.  It is called once for each instance with
+    the matrix of fixed arms, or with the number of features if arms change, and with a NumPy generator for that
+    instance.
+
+    Example:
+        >>> import explorax
+        >>> class RoundRobin:
+        ...     def act(self, arms, t):
+        ...         return t % len(arms)
+        ...     def update(self, arm, x, reward):
+        ...         pass
+        >>> environment = explorax.environments.logistic(n_features=2, n_arms=3)
+        >>> records = explorax.simulate(lambda arms, rng: RoundRobin(), environment, rounds=6, instances=2)
+        >>> records.regret.shape
+        (2, 6)
+    """
 
     def act(self, arms: np.ndarray, t: int) -> int:
-        """Return the arm to pull, a row of `arms`, in round `t`, counted from 0."""
+        """Choose the arm to pull in a round.
+
+        Args:
+            arms: The (K, d) features of the arms on offer.
+            t: The number of rounds played before this one.
+
+        Returns:
+            The index of a row of `arms`.
+        """
 
     def update(self, arm: int, x: np.ndarray, reward: float) -> None:
-        """Learn from the `reward` of an `arm` whose features are `x`."""
+        """Update the policy with the reward of the arm that was pulled.
+
+        Args:
+            arm: The index that `act` returned.
+            x: The (d,) features of that arm.
+            reward: What it paid.
+        """
 
 
 class Job(NamedTuple):
-    """One policy and what it plays against."""
+    """A policy and the environment that it plays against."""
 
     policy: Policy
     environment: Environment
 
 
-class Schedule(NamedTuple):
-    """When to record, and how many rounds to play at a time."""
-
-    rounds: int
-    checkpoints: np.ndarray
-    chunk: int | None
-    progress: Progress | None
-
-
 class Keys(NamedTuple):
-    """The randomness of one instance."""
+    """The random keys of one instance."""
 
     arms: Array
     reward: Array
@@ -97,38 +118,56 @@ def simulate(
     """Play a policy on random instances of an environment and record its regret.
 
     Args:
-        policy: A `Policy`; or a callable `make(arms, rng)` that returns a policy in plain Python for one instance
+        policy: A `Policy`, or a callable `make(arms, rng)` that returns a policy in plain Python for one instance
             (`PlainPolicy`).  A `Policy` must model the environment's rewards, as `explorax.glm_tsl(family="poisson")`
-            does counts; linear policies may play rewards of 0 and 1 as well.  One of your own that does not say what it
-            models is played on anything.
-        environment: What it plays against, such as `explorax.environments.logistic(n_features=5)`.
-        rounds: n, played on each instance.
-        instances: How many instances to play.
-        seed: What all randomness is drawn from.  Instance i of a seed is the same in every call.
-        checkpoints: How many rounds to record regret at, or these rounds themselves.
-        spacing: How a number of checkpoints is spaced: "even" or "log".
-        first: The number of the first instance.
-        chunk: Rounds between two calls of `progress`; changes nothing else.
-        progress: Called with the number of rounds played so far.
+            does for counts; linear policies may also play rewards of 0 and 1.  A `Policy` that does not say which
+            families it models (`families=None`) plays any.
+        environment: The `Environment` to play against, for example `explorax.environments.logistic(n_features=5)`.
+        rounds: n, the number of rounds to play on each instance.
+        instances: The number of instances to play.  Default: 100.
+        seed: The seed of all randomness, from 0 to 2³² − 1.  Instance i of a seed is the same in every call.
+            Default: 0.
+        checkpoints: The number of rounds at which regret is recorded, or a list of these rounds that increases and
+            ends with `rounds`.  Default: 100.
+        spacing: How a number of checkpoints is spaced: "even" or "log".  Default: "even".
+        first: The index of the first instance, for a run that goes on where another one ended.  Default: 0.
+        chunk: The number of rounds between two calls of `progress`; it has no effect on the result.
+            Default: 500 on a CPU, 2500 on other devices.
+        progress: A function that is called with the number of rounds played so far.  Default: None.
 
     Returns:
-        The cumulative regret and reward of each instance at the checkpoints.
+        `Records` with the cumulative regret and reward of each instance at each checkpoint.
 
     Raises:
-        InvalidArgument: If an argument is not in its range, or the policy does not model the environment's rewards.
-        HistoryFull: If the policy keeps rewards one by one and has no room for that many rounds.
+        InvalidArgument: If an argument is not in its range, if the policy does not model the environment's rewards, or
+            if means or rewards turn out not to be finite.
+        UnknownName: If `spacing` is neither "even" nor "log".
+        HistoryFull: If the policy keeps rewards one by one and its `capacity` is less than `rounds`.
+
+    Example:
+        >>> import explorax
+        >>> environment = explorax.environments.logistic(n_features=2, n_arms=5)
+        >>> records = explorax.simulate(explorax.uniform(), environment, rounds=100, instances=3, checkpoints=4)
+        >>> records.rounds
+        array([ 25,  50,  75, 100])
+        >>> records.regret.shape
+        (3, 4)
     """
     schedule = check_schedule(rounds, checkpoints, spacing, chunk, progress)
     check_whole("instances", instances, 1, MOST_INSTANCES)
     check_whole("seed", seed, 0, MOST_SEED)
     check_whole("first", first, 0, MOST_FIRST)
     if not isinstance(environment, Environment):
-        raise InvalidArgument(f"environment={environment!r} is none: make one with explorax.environments.logistic()")
+        raise InvalidArgument(
+            f"environment must be an Environment, got {shown(environment)}. "
+            "Build one with explorax.environments.logistic(n_features=5)."
+        )
     if isinstance(policy, Policy):
         return simulate_together([Job(policy, environment)], schedule, range(first, first + instances), seed)[0]
     if not callable(policy):
         raise InvalidArgument(
-            f"policy={policy!r} is neither a Policy nor a callable make(arms, rng): see explorax.make"
+            f"policy must be a Policy or a callable make(arms, rng), got {shown(policy)}. "
+            "Build one with explorax.glm_tsl()."
         )
     compiled = environment._replace(offer=jax.jit(environment.offer), reward=jax.jit(environment.reward))
     numbers = range(first, first + instances)
@@ -136,10 +175,10 @@ def simulate(
 
 
 def simulate_together(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
-    """Play several jobs that share one program (`share_program`) as one batch; records of each."""
+    """Play several jobs that share one program (see `share_program`) as one batch; return the records of each job."""
     if not all(share_program(jobs[0], job) for job in jobs):
         raise InvalidArgument(
-            "these policies or environments do not share a compiled program: simulate them one by one"
+            f"jobs must share one compiled program, got {len(jobs)} jobs that do not. Simulate them one by one."
         )
     for job in jobs:
         check_family(job.policy, job.environment.family)
@@ -154,42 +193,42 @@ def simulate_together(jobs: Sequence[Job], schedule: Schedule, instances: range,
 
 
 def share_program(one: Job, other: Job) -> bool:
-    """Whether two jobs differ in numbers only, and so can be one batch."""
+    """Return whether two jobs differ in numbers only, so that one batch can hold both."""
     apart = one.environment is not other.environment
     return program_of(one) == program_of(other) and not (apart and has_shared_parts(one.environment))
 
 
 def program_of(job: Job) -> tuple[Callable[..., Any], ...]:
-    """The functions that get compiled."""
+    """Return the functions of a job that are compiled into its program."""
     return job.policy.act, job.policy.update, job.environment.offer, job.environment.reward
 
 
 def has_shared_parts(environment: Environment) -> bool:
-    """Whether its instances have something in common that is there only once."""
+    """Return whether all instances of an environment share arrays that exist only once."""
     return environment.axes != 0
 
 
 def blocks(instances: range) -> Iterator[range]:
-    """The blocks of which these instances are part."""
+    """Yield the blocks of 50 instances that these instances are part of."""
     for start in range(instances.start // BLOCK * BLOCK, instances.stop, BLOCK):
         yield range(start, start + BLOCK)
 
 
 def select(records: Records, instances: range) -> Records:
-    """The records of these instances only."""
+    """Return the records of these instances only."""
     wanted = (records.instances >= instances.start) & (records.instances < instances.stop)
     return Records(*(each if name == "rounds" else each[wanted] for name, each in records._asdict().items()))
 
 
 def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
-    """All jobs on all of these instances, as one batch."""
+    """Play all jobs on all of these instances as one batch; return the records of each job."""
     key = join([Keys(*(instance_keys(seed, instances, use) for use in (ARMS, REWARD, POLICY))) for _ in jobs], 0)
     axes = jobs[0].environment.axes
     worlds = [draw(job.environment, instances, seed) for job in jobs]
     world = join(worlds, axes)
     states = [start(job, its_world, instances, seed) for job, its_world in zip(jobs, worlds, strict=True)]
     check_capacity(states[0], schedule.rounds)
-    if len({shape_of(state) for state in states}) > 1:  # memories of different kinds are no one batch
+    if len({shape_of(state) for state in states}) > 1:  # memories of different kinds cannot be one batch
         return [play([job], schedule, instances, seed)[0] for job in jobs]
     state = join(states, 0)
 
@@ -209,19 +248,19 @@ def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -
 
 
 def instance_keys(seed: int, instances: range, use: int) -> Array:
-    """A key for each instance."""
+    """Return a random key for each instance; keys for different uses are independent."""
     base = jax.random.fold_in(jax.random.key(seed), use)
     return jax.vmap(lambda i: jax.random.fold_in(base, i))(jnp.arange(instances.start, instances.stop))
 
 
 def draw(environment: Environment, instances: range, seed: int) -> Any:
-    """The problems of all instances."""
+    """Draw the problems of all instances."""
     keys, numbers = instance_keys(seed, instances, DRAW), jnp.arange(instances.start, instances.stop)
     return jax.vmap(environment.draw, out_axes=environment.axes)(keys, numbers)
 
 
 def start(job: Job, world: Any, instances: range, seed: int) -> State:
-    """The policy's state on each instance before the first round."""
+    """Return the state of a job's policy on each instance before the first round."""
     keys = instance_keys(seed, instances, INIT)
     if job.environment.arms_change:
         return jax.vmap(lambda key: job.policy.init(job.environment.n_features, key))(keys)
@@ -230,13 +269,13 @@ def start(job: Job, world: Any, instances: range, seed: int) -> State:
 
 
 def shape_of(state: State) -> Any:
-    """What two states must have in common to be joined."""
+    """Return the structure, shapes and dtypes of a state, which two states must share to be joined."""
     leaves, structure = jax.tree.flatten(state)
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
 def join(batches: Sequence[Any], axes: Any) -> Any:
-    """Several batches as one; of what a batch's members share, that of the first."""
+    """Join several batches into one; arrays that all members of a batch share (axis None) come from the first batch."""
 
     def one(axis: int | None, *parts: Any) -> Any:
         return parts[0] if axis is None else jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
@@ -253,7 +292,7 @@ def compiled_chunk(
     axes: Any,
     length: int,
 ) -> Callable[..., tuple[State, Array, tuple[Array, Array, Array]]]:
-    """The function that plays `length` rounds on a batch of instances."""
+    """Return the compiled function that plays `length` rounds on a batch of instances."""
 
     def one_round(state: State, digest: Array, world: Any, key: Keys, t: Array, rounds: Array) -> Any:
         offer = offer_of(key.arms, world, t)
@@ -283,44 +322,6 @@ def compiled_chunk(
     return chunk
 
 
-class Tally:
-    """Adds up what chunks of rounds bring, in float64 and in the order of rounds, and keeps it at checkpoints."""
-
-    def __init__(self, size: int, schedule: Schedule) -> None:
-        self.schedule = schedule
-        self.played = 0
-        self.regret = np.zeros(size)
-        self.reward = np.zeros(size)
-        self.unconverged = np.zeros(size, np.int64)
-        self.kept: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def add(self, regret: np.ndarray, reward: np.ndarray, unconverged: np.ndarray) -> None:
-        """The next rounds: arrays of (rounds, instances)."""
-        count = min(len(regret), self.schedule.rounds - self.played)
-        # One by one after the total so far, so that the sums do not depend on where chunks end.
-        regrets = np.cumsum(np.vstack([self.regret, regret[:count]]), axis=0, dtype=np.float64)
-        rewards = np.cumsum(np.vstack([self.reward, reward[:count]]), axis=0, dtype=np.float64)
-        for checkpoint in self.schedule.checkpoints:
-            if self.played < checkpoint <= self.played + count:
-                at = checkpoint - self.played
-                self.kept.append((regrets[at], rewards[at]))
-        self.regret, self.reward = regrets[-1], rewards[-1]
-        self.unconverged += np.sum(unconverged[:count], axis=0)
-        self.played += count
-        if self.schedule.progress is not None:
-            self.schedule.progress(self.played)
-
-    def records(self, digest: np.ndarray, instances: range, part: slice) -> Records:
-        """The records of one part of the batch, with a clear error in place of numbers that are none."""
-        regret, reward = (np.stack(values, axis=1)[part] for values in zip(*self.kept, strict=True))
-        if not (np.all(np.isfinite(regret)) and np.all(np.isfinite(reward))):
-            raise InvalidArgument(
-                "the environment's means or rewards are not finite: scale down its arms or parameters"
-            )
-        numbers = np.arange(instances.start, instances.stop, dtype=np.int64)
-        return Records(numbers, self.schedule.checkpoints, regret, reward, digest[part], self.unconverged[part])
-
-
 def simulate_plainly(
     make: Callable[[Any, np.random.Generator], PlainPolicy],
     environment: Environment,
@@ -328,7 +329,7 @@ def simulate_plainly(
     instance: int,
     seed: int,
 ) -> Records:
-    """A policy in plain Python on one instance."""
+    """Play a policy in plain Python on one instance and return its records."""
     instances = range(instance, instance + 1)
     world = environment.draw(instance_keys(seed, instances, DRAW)[0], instance)
     keys = Keys(*(instance_keys(seed, instances, use)[0] for use in (ARMS, REWARD, POLICY)))
@@ -343,7 +344,7 @@ def simulate_plainly(
         arm = policy.act(arms, t)
         if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
             raise InvalidArgument(
-                f"act returned {arm!r} in round {t}: it must return the index of one of {len(arms)} arms"
+                f"act must return the index of an arm, from 0 to {len(arms) - 1}, got {shown(arm)} in round {t}."
             )
         reward = float(environment.reward(jax.random.fold_in(keys.reward, t), offer, int(arm)))
         policy.update(int(arm), arms[arm], reward)
@@ -352,37 +353,11 @@ def simulate_plainly(
     return tally.records(np.array([digest], np.uint32), instances, slice(None))
 
 
-def check_schedule(
-    rounds: int, checkpoints: int | Sequence[int], spacing: str, chunk: int | None, progress: Progress | None
-) -> Schedule:
-    """The schedule these settings ask for; raises where they make none."""
-    check_whole("rounds", rounds, 1, MOST_ROUNDS)
-    if chunk is not None:
-        check_whole("chunk", chunk, 1)
-    if spacing not in ("even", "log"):
-        raise UnknownName("spacing", spacing, ("even", "log"))
-    if isinstance(checkpoints, int | np.integer):
-        check_whole("checkpoints", checkpoints, 1, MOST_CHECKPOINTS)
-        space = np.linspace(rounds / checkpoints, rounds, checkpoints)
-        if spacing == "log":
-            space = np.geomspace(1, rounds, checkpoints) if checkpoints > 1 else np.array([rounds])
-        marks = np.unique(np.maximum(np.round(space), 1).astype(np.int64))
-    else:
-        marks = np.asarray(checkpoints)
-        whole = marks.ndim == 1 and marks.size > 0 and np.issubdtype(marks.dtype, np.integer)
-        if not (whole and np.all(np.diff(marks) > 0) and marks[0] >= 1 and marks[-1] == rounds):
-            raise InvalidArgument(
-                f"checkpoints={checkpoints!r} must be whole numbers that increase from at least 1 up to rounds={rounds}"
-            )
-        marks = marks.astype(np.int64)
-    return Schedule(int(rounds), marks, chunk, progress)
-
-
 def check_capacity(state: State, rounds: int) -> None:
-    """Raise if the policy's memory is too short for the run and may not forget."""
+    """Raise `HistoryFull` if a policy's memory has no room for all rounds and must not forget."""
     for rows in limited_rows(state):
         if rows.capacity < rounds:
             raise HistoryFull(
-                f"{rounds} rounds where the policy keeps {rows.capacity} rewards: make it with capacity={rounds}, "
-                "or when_full='forget' to keep the newest"
+                f"rounds must be at most {rows.capacity}, the rewards that the policy can keep, got {rounds}. "
+                f"Build the policy with capacity={rounds}, or with when_full='forget' to keep the newest rewards."
             )

@@ -1,9 +1,9 @@
-"""From results to tables, curves over rounds, and claims that hold or do not.
+"""Summaries of results: tables, curves over rounds, and claims that hold or do not.
 
-What is measured of an instance is its cumulative regret, the less the better, or its reward per round so far, the more
-the better.  Means and standard errors are over instances.  Two policies are compared on the instances they have in
-common, by the mean of the paired differences D of what is measured at the end: one *beats* the other if it is better by
-more than 2 standard errors of D, that is, for regret, if mean D + 2 s.e. D < 0.
+The measure of an instance is its cumulative regret, the less the better, or its reward per round so far, the more the
+better.  Means and standard errors are over instances.  Two policies are compared on the instances that both played, by
+the mean of the paired differences D of their measures at the end: one *beats* the other if it is better by more than 2
+standard errors of D, that is, for regret, if mean D + 2 s.e. D < 0.
 
 How fast the mean regret R grows is judged by one statistic, its growth exponent late in the run of n rounds:
 
@@ -13,11 +13,11 @@ that is, by how regret per round changes from the second quarter of the run to i
 with f(t) = t, √t or log t it is 1, 1/2 or 0, whatever A and B.  R grows *linearly* if γ > 3/4, the middle between t and
 √t, and *sublinearly* if γ < 3/4.
 
-Why not the slope of log R against log t?  A policy that is stuck for ever in a few instances has linear regret, but the
-regret that all instances paid while learning, A, hides it for a long time: the slope of A + Bt is Bt / (A + Bt).  That
-slope over the last two thirds of the run, the share of the regret paid in its second half (1/2 if linear, 0.29 for √t)
-and the number of stuck instances are reported beside γ, and not judged.  The choice matters, and was made
-with curves of trial runs in view: docs/results.md shows where the two statistics disagree.
+The slope of log R against log t is not used for this.  A policy that is stuck forever in a few instances has linear
+regret, but the regret A that all instances paid while learning hides it for a long time: the slope of A + Bt is
+Bt / (A + Bt).  That slope over the last two thirds of the run, the share of the regret paid in its second half (1/2 if
+linear, 0.29 for √t) and the number of stuck instances are reported beside γ, and are not judged.  The choice matters,
+and was made after looking at curves of trial runs: docs/results.md shows where the two statistics disagree.
 """
 
 import csv
@@ -45,7 +45,7 @@ Tags = Mapping[str, str | int]
 
 
 class Summary(NamedTuple):
-    """What was measured of one curve in one panel at the end."""
+    """The measure of one curve in one panel at the end of the run, over all instances."""
 
     policy: str
     design: str
@@ -54,7 +54,7 @@ class Summary(NamedTuple):
     instances: int
     mean: float
     stderr: float | None  # None with a single instance
-    compile_seconds: float | None  # None, as below, where the two are not known apart
+    compile_seconds: float | None  # None, as the next, if compiling and running were not timed separately
     run_seconds: float | None
     curve: str
     q10: float
@@ -65,7 +65,7 @@ class Summary(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The mean of what is measured of one curve in one panel after each checkpoint."""
+    """The mean measure of one curve in one panel at each checkpoint."""
 
     curve: str
     policy: str
@@ -78,48 +78,48 @@ class Series(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What was measured of one policy at the end minus that of another, over the instances that both played."""
+    """The difference of two policies' measures at the end, over the instances that both played."""
 
     difference: float  # mean over instances
     stderr: float
-    z: float | None  # difference / stderr; None where stderr is 0
+    z: float | None  # difference / stderr; None if stderr is 0
     instances: int
     beats: bool  # whether the first is better, by more than two standard errors
 
 
 class Growth(NamedTuple):
-    """How fast mean regret grows; `exponent` is the one that is judged."""
+    """How fast mean regret grows; claims are judged by `exponent`."""
 
     exponent: float  # γ
     stderr: float  # of γ, by the jackknife over instances
-    slope: float | None  # of log R against log t over the last two thirds; None where there is nothing to fit
+    slope: float | None  # of log R against log t over the last two thirds; None if there are too few points
     late_share: float  # (R(n) − R(n/2)) / R(n)
     stuck: int  # instances that paid the same regret, above 0, in every round of the second half
 
     @property
     def linear(self) -> bool:
-        """Whether regret grows linearly."""
+        """Whether mean regret grows linearly, i.e. its growth exponent is above 3/4."""
         return self.exponent > LINEAR_ABOVE
 
 
 class Claim(NamedTuple):
-    """A statement about a run, judged."""
+    """A statement about a run, with the verdict and the numbers behind it."""
 
     name: str
     statement: str
-    holds: bool | None  # None: not evaluated, and `reason` says why
+    holds: bool | None  # None: not evaluated; `reason` says why
     numbers: Numbers
     reason: str = ""
     panel: str | None = None  # None: in every panel
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words: "holds", "does not hold" or "not evaluated"."""
         return {True: "holds", False: "does not hold", None: "not evaluated"}[self.holds]
 
 
 class Question(NamedTuple):
-    """A claim before it is judged: the curves it is about, by label, and a function from those to (holds, numbers)."""
+    """A claim before it is judged: the labels of its curves, and a function from their results to (holds, numbers)."""
 
     name: str
     statement: str
@@ -128,19 +128,19 @@ class Question(NamedTuple):
 
 
 def measured(records: Records, measure: str) -> np.ndarray:
-    """What is measured of each instance after each checkpoint."""
+    """Return the measure of each instance at each checkpoint: cumulative regret, or reward per round."""
     return records.regret if measure == "regret" else records.reward / records.rounds
 
 
 def mean_and_stderr(values: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Mean over the first axis, and its standard error; None for that with a single value."""
+    """Return the mean over the first axis and its standard error, which is None for a single value."""
     count = len(values)
     stderr = np.std(values, axis=0, ddof=1) / math.sqrt(count) if count > 1 else None
     return np.mean(values, axis=0), stderr
 
 
 def summarize(results: Iterable[Result], measure: str) -> list[Summary]:
-    """A row for each result."""
+    """Return the row of summary.csv for each result."""
     return [_summary(result, measure) for result in results]
 
 
@@ -169,7 +169,7 @@ def _summary(result: Result, measure: str) -> Summary:
 
 
 def series(results: Iterable[Result], measure: str) -> list[Series]:
-    """A curve over rounds for each result."""
+    """Return the mean measure over rounds, with standard errors, for each result."""
     return [
         Series(*result[:5], result.records.rounds, *mean_and_stderr(measured(result.records, measure)))
         for result in results
@@ -177,7 +177,7 @@ def series(results: Iterable[Result], measure: str) -> list[Series]:
 
 
 def write_summary(path: Path, summaries: Sequence[Summary], measure: str, tags: Mapping[str, Tags]) -> None:
-    """Write summary.csv, with the tags of each panel; a standard error that there is not is an empty cell."""
+    """Write summary.csv with the tags of each panel; an unknown standard error is an empty cell."""
     some_design = any(row.design for row in summaries)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -197,16 +197,18 @@ def write_summary(path: Path, summaries: Sequence[Summary], measure: str, tags: 
 
 
 def compare(first: Result, second: Result, measure: str) -> Comparison:
-    """The paired comparison of two results; needs two common instances and the same number of rounds."""
+    """Compare two results of the same number of rounds by paired differences over their common instances."""
     ours, theirs = first.records, second.records
     if ours.rounds[-1] != theirs.rounds[-1]:
         raise InvalidArgument(
-            f"{first.curve!r} played {ours.rounds[-1]} rounds and {second.curve!r} {theirs.rounds[-1]}: "
-            "compare runs of the same length"
+            f"{first.curve!r} played {ours.rounds[-1]} rounds and {second.curve!r} {theirs.rounds[-1]}. "
+            "Compare runs of the same length."
         )
     common, left, right = np.intersect1d(ours.instances, theirs.instances, return_indices=True)
     if len(common) < 2:
-        raise InvalidArgument(f"{first.curve!r} and {second.curve!r} need at least two instances in common")
+        raise InvalidArgument(
+            f"{first.curve!r} and {second.curve!r} must have at least two instances in common, got {len(common)}."
+        )
     final = measured(ours, measure)[left, -1] - measured(theirs, measure)[right, -1]
     mean, stderr = float(np.mean(final)), float(np.std(final, ddof=1) / math.sqrt(len(common)))
     beats = (mean if measure == "reward" else -mean) > BEATS_BY * stderr
@@ -214,7 +216,7 @@ def compare(first: Result, second: Result, measure: str) -> Comparison:
 
 
 def beat(pairs: Sequence[tuple[str, str]], measure: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
-    """Judges whether the first of each pair of curves beats the second."""
+    """Test whether the first curve of each pair beats the second; return the verdict and the numbers."""
     verdicts = []
     numbers: Numbers = {}
     for one, other in pairs:
@@ -225,14 +227,14 @@ def beat(pairs: Sequence[tuple[str, str]], measure: str, found: Mapping[str, Res
 
 
 def growth(records: Records) -> Growth:
-    """How fast the mean regret grows late in the run."""
+    """Estimate how fast the mean regret grows late in the run."""
     rounds, count = records.rounds, len(records.instances)
     end = int(rounds[-1])
     second_half = 2 * rounds >= end
     if count < 2 or 4 * rounds[0] > end or np.sum(second_half) < 3:
         raise InvalidArgument(
-            f"growth over {end} rounds needs two instances ({count} given), a first checkpoint no later than a quarter "
-            f"of the rounds ({rounds[0]}) and three in the second half ({np.sum(second_half)})"
+            f"Growth over {end} rounds needs two instances (there are {count}), a first checkpoint no later than a "
+            f"quarter of the rounds (it is {rounds[0]}) and three in the second half (there are {np.sum(second_half)})."
         )
     at = np.array([end / 4, end / 2, end])
     regret = np.array([np.interp(at, rounds, row) for row in records.regret])  # (M, 3)
@@ -250,7 +252,7 @@ def growth(records: Records) -> Growth:
 
 
 def _exponent(regret: np.ndarray) -> np.ndarray:
-    """γ from mean regret at n/4, n/2 and n along the last axis."""
+    """Return the growth exponent γ from mean regrets at n/4, n/2 and n along the last axis."""
     before, late = regret[..., 1] - regret[..., 0], (regret[..., 2] - regret[..., 1]) / 2
     some = (before > 0) & (late > 0)
     ratio = np.where(some, late, 1.0) / np.where(some, before, 1.0)
@@ -266,7 +268,7 @@ def _log_slope(rounds: np.ndarray, mean: np.ndarray) -> float | None:
 
 
 def evaluate(questions: Sequence[Question], results: Sequence[Result]) -> list[Claim]:
-    """Each claim in all panels together, then in each; one that the results cannot answer says why."""
+    """Evaluate each claim in all panels together, then in each panel; give the reason if results cannot answer it."""
     claims = []
     for question in questions:
         each = [_judge(question, results, panel) for panel in dict.fromkeys(result.panel for result in results)]
@@ -279,7 +281,7 @@ def _judge(question: Question, results: Sequence[Result], panel: str) -> Claim:
     missing = [label for label in question.needs if label not in here]
     try:
         if missing:
-            raise InvalidArgument(f"{panel}: there is no curve {missing[0]!r}, and the claim is about it")
+            raise InvalidArgument(f"{panel} has no curve {missing[0]!r}, which the claim is about.")
         holds, numbers = question.judge(here)
     except InvalidArgument as error:  # or there are too few instances or checkpoints
         return Claim(question.name, question.statement, None, {}, str(error), panel)
@@ -287,19 +289,19 @@ def _judge(question: Question, results: Sequence[Result], panel: str) -> Claim:
 
 
 def in_every_panel(name: str, statement: str, each: Sequence[Claim]) -> Claim:
-    """A claim in all panels, from what became of it in each."""
+    """Return a claim about all panels from its verdicts in each."""
     numbers: Numbers = {str(claim.panel): {"holds": claim.holds} for claim in each}
     verdicts = [claim.holds for claim in each]
     if False in verdicts:
         return Claim(name, statement, False, numbers)
     reasons = [claim.reason for claim in each if claim.holds is None]
     if reasons or not each:
-        return Claim(name, statement, None, numbers, "; ".join(reasons) or "there are no results")
+        return Claim(name, statement, None, numbers, " ".join(reasons) or "There are no results.")
     return Claim(name, statement, True, numbers)
 
 
 def lines(claim: Claim) -> list[str]:
-    """The numbers of a claim, or why there are none, as text."""
+    """Return the numbers of a claim as text, or the reason why it was not evaluated."""
     if claim.holds is None:
         return [claim.reason]
     return [
@@ -320,6 +322,6 @@ def _text(value: float | int | bool | None) -> str:
 
 
 def write_claims(path: Path, claims: Iterable[Claim]) -> None:
-    """Write claims.json."""
+    """Write claims with their verdicts to claims.json."""
     plain = [claim._asdict() | {"verdict": claim.verdict} for claim in claims]
     write_atomically(path, (json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())

@@ -6,7 +6,7 @@ UNITS = (("h", 3600), ("min", 60), ("s", 1))
 
 
 def duration(seconds: float) -> str:
-    """Return a time as one says it, in its two largest units: "3.2 s", "12 s", "2 min 5 s", "10 min", "2 h 5 min"."""
+    """Return a duration in its two largest units, such as "3.2 s", "12 s", "2 min 5 s", "10 min" or "2 h 5 min"."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     left = round(seconds)
@@ -19,13 +19,13 @@ def duration(seconds: float) -> str:
 
 
 def with_error(mean: float, error: float | None, digits: int, sign: str = "-") -> str:
-    """Return a mean and its error, "12.3 ± 0.4"; without one that there is not.
+    """Return a mean and its error as text, such as "12.3 ± 0.4", or the mean alone if the error is None.
 
     Args:
         mean: The mean.
-        error: Its standard error, or half the length of its interval; None where there is none.
-        digits: Of both, after the point.
-        sign: "+" to write the sign of a positive mean too.
+        error: The standard error of the mean, or half the length of its interval; None if it is unknown.
+        digits: The number of digits after the decimal point, for both.
+        sign: "+" to write the sign of a positive mean, too.  Default: "-", for the sign of a negative mean only.
 
     Returns:
         The text.
@@ -34,7 +34,7 @@ def with_error(mean: float, error: float | None, digits: int, sign: str = "-") -
 
 
 def line(cells: Sequence[str], widths: Sequence[int], left: int = 1) -> str:
-    """Return one row of a table: cells of these widths, the first `left` of them flush left, the others right."""
+    """Return one row of a table, with cells of these widths: the first `left` are flush left, the others right."""
     padded = [
         cell.ljust(width) if column < left else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -43,12 +43,12 @@ def line(cells: Sequence[str], widths: Sequence[int], left: int = 1) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:
-    """Return rows as aligned text.
+    """Return the rows of a table as aligned text.
 
     Args:
-        rows: The cells of each row; all rows have as many.
-        left: How many columns, from the first on, are flush left; the others are flush right.
-        indent: Before each line.
+        rows: The cells of each row; all rows have the same number of cells.
+        left: The number of columns that are flush left; the others are flush right.  Default: 1.
+        indent: The text before each line.  Default: none.
 
     Returns:
         A line for each row, without a line feed at the end.

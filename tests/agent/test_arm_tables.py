@@ -125,7 +125,7 @@ def test_who_is_among():
     for among, error, words in [
         ("ab", errors.InvalidArgument, "among='ab' must be a list of names"),
         (["c"], errors.InvalidArgument, r"arm 'c' of among is retired: leave it out, or restore_arm\('c'\)"),
-        (["e"], errors.UnknownName, "unknown arm 'e'"),
+        (["e"], errors.UnknownName, "arm must be one of .*, got 'e'"),
         ([], errors.InvalidArgument, "no arm is on offer: add one, restore one, or name one in among"),
     ]:
         with pytest.raises(error, match=words):

@@ -139,12 +139,12 @@ def test_policies_that_an_infinite_set_cannot_have():
     ("settings", "words"),
     [
         ({}, "give arms, or n_features=d"),
-        ({"n_features": 0}, "n_features=0 must be a whole number of at least 1"),
+        ({"n_features": 0}, "n_features must be a whole number of at least 1, got 0"),
         ({"encoder": "one-hot"}, "encoder must be an Encoder, got 'one-hot'. Make one with Encoder.fit"),
         ({"encoder": ENCODER, "n_features": 9}, "n_features=9 where the encoder makes 4: leave it out"),
         ({"given": arm_sets.ball([0.0], 1.0), "n_features": 2}, "n_features=2 where the set of arms has 1: leave"),
         ({"given": arm_sets.ball([0.0], 1.0), "encoder": ENCODER}, "encoder must be None for an infinite set"),
-        ({"given": {"x": {"agee": 1}}, "encoder": ENCODER}, "unknown column 'agee': did you mean 'age'"),
+        ({"given": {"x": {"agee": 1}}, "encoder": ENCODER}, "column must be one of .*, got 'agee'. Did you mean 'age'"),
         ({"given": {"x": {"age": 1}, "y": {"user": "a"}}, "encoder": ENCODER}, "arms have different attributes"),
     ],
 )

@@ -68,17 +68,17 @@ def test_the_arena_overwrites_no_files_of_others(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"problems": ["logistik-5"]}, UnknownName, "did you mean 'logistic-5'"),
+        ({"problems": ["logistik-5"]}, UnknownName, "Did you mean 'logistic-5'"),
         ({"problems": ["poisson", "poisson"]}, InvalidArgument, "each once"),
-        ({"policy_names": ["glm_tls"]}, UnknownName, "did you mean 'glm_tsl'"),
+        ({"policy_names": ["glm_tls"]}, UnknownName, "Did you mean 'glm_tsl'"),
         (
             {"policy_names": ["lin_ts"], "problems": ["poisson"]},
             InvalidArgument,
             "nobody plays; .*lin_ts on poisson: has no model for poisson rewards",
         ),
-        ({"instances": 1}, InvalidArgument, "instances=1"),
-        ({"tuning": 0}, InvalidArgument, "tuning=0"),
-        ({"rounds": 1}, InvalidArgument, "rounds=1"),
+        ({"instances": 1}, InvalidArgument, "instances must be a whole number of at least .*, got 1"),
+        ({"tuning": 0}, InvalidArgument, "tuning must be a whole number of at least .*, got 0"),
+        ({"rounds": 1}, InvalidArgument, "rounds must be a whole number of at least .*, got 1"),
     ],
 )
 def test_mistakes_are_explained(given, error, said):

@@ -1,5 +1,6 @@
 """The command `explorax`: mistakes are explained, and nothing heavy is imported for them."""
 
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["reproduce", "logistic", "--rounds", "0"], "rounds=0 must be a whole number of at least 1"),
+        (["reproduce", "logistic", "--rounds", "0"], "rounds must be a whole number of at least 1, got 0"),
         (
             ["reproduce", "logistic", "--rounds", "3000000000"],
             "rounds must be a whole number from 1 to 2000000000",
@@ -28,17 +29,26 @@ pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_
         (["arena", "--rounds", "3000000000"], "rounds must be a whole number from 2 to 2000000000, got 3"),
         (["arena", "--policies", "uniform", "uniform"], "policies must be different ones, got uniform twice"),
         (["theory", "--features", "5", "--rounds", "99", "--min-slope", "1e-300"], "min_slope must be large enough"),
-        (["reproduce", "logistic", "--policies", "glm_tls"], "unknown policy 'glm_tls': did you mean 'glm_tsl'?"),
+        (
+            ["reproduce", "logistic", "--policies", "glm_tls"],
+            "policy must be one of .*, got 'glm_tls'. Did you mean 'glm_tsl'?",
+        ),
         (["reproduce", "logistic", "--ridge", "-1"], "ridge=-1"),
         (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
-        (["reproduce", "logistic", "--parameter-variance", "-2"], "parameter_variance=-2"),
-        (["reproduce", "logistic", "--processes", "0"], "processes=0 must be"),
+        (
+            ["reproduce", "logistic", "--parameter-variance", "-2"],
+            "parameter_variance must be a finite number above 0, got -2",
+        ),
+        (["reproduce", "logistic", "--processes", "0"], "processes must be a whole number of at least 1, got 0"),
         (["reproduce", "deep", "--data", "nowhere"], "--data nowhere is no directory"),
-        (["reproduce", "deep", "--datasets", "mnits"], "unknown data set 'mnits': did you mean 'mnist'?"),
+        (
+            ["reproduce", "deep", "--datasets", "mnits"],
+            "data set must be one of .*, got 'mnits'. Did you mean 'mnist'?",
+        ),
         (["reproduce", "deep", "--policies", "uniform", "--datasets", "no.csv"], "no.csv"),
         (["run"], "`explorax run --example > mine.toml`"),
         (["run", "nowhere.toml"], "nowhere.toml cannot be read"),
-        (["report", "nowhere"], "give the directory of a run"),
+        (["report", "nowhere"], "Give the directory of a run"),
         (["theory", "--features", "5", "--rounds", "3"], "more rounds than features"),
         (["theory", "--features", "5", "--rounds", "99", "--family", "poisson"], "give noise_std=B/2"),
     ],
@@ -50,7 +60,7 @@ def test_mistakes_are_explained_in_one_line(arguments, said, capsys, tmp_path, m
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("explorax: ")
-    assert said in captured.err
+    assert re.search(said, captured.err)
     assert captured.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

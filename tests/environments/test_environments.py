@@ -323,68 +323,132 @@ def test_make():
         assert isinstance(make(name, n_features=2), Environment)
         assert getattr(environments, name) is environments.BUILDERS[name]
     assert make("Logistic", n_features=2).name == "logistic"
-    with pytest.raises(UnknownName, match="did you mean 'logistic'"):
+    with pytest.raises(UnknownName, match="Did you mean 'logistic'"):
         make("logistics", n_features=2)
-    with pytest.raises(UnknownName, match="did you mean 'n_features'"):
+    with pytest.raises(UnknownName, match="Did you mean 'n_features'"):
         make("logistic", feature=2)
-    with pytest.raises(UnknownName, match="unknown setting of logistic 'noise_std'"):
+    with pytest.raises(UnknownName, match=r"setting of logistic must be one of .*, got 'noise_std'"):
         make("logistic", noise_std=2.0, n_features=2)
-    with pytest.raises(InvalidArgument, match="name=3 must be the name of an environment"):
+    with pytest.raises(InvalidArgument, match="name must be the name of an environment, such as 'logistic', got 3"):
         make(3)
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({}, InvalidArgument, "give the number of features"),
-        ({"n_features": 0}, InvalidArgument, "n_features=0 must be a whole number of at least 1"),
-        ({"n_features": 2.5}, InvalidArgument, "n_features=2.5 must be"),
-        ({"n_features": True}, InvalidArgument, "n_features=True must be"),
-        ({"n_features": 3, "n_arms": 0}, InvalidArgument, "n_arms=0 must be"),
+        ({}, InvalidArgument, "n_features must be the number of features, got None. Give it"),
+        ({"n_features": 0}, InvalidArgument, "n_features must be a whole number of at least 1, got 0"),
+        ({"n_features": 2.5}, InvalidArgument, "n_features must be a whole number of at least .*, got 2.5"),
+        ({"n_features": True}, InvalidArgument, "n_features must be a whole number of at least .*, got True"),
+        ({"n_features": 3, "n_arms": 0}, InvalidArgument, "n_arms must be a whole number of at least .*, got 0"),
         (
             {"n_features": 3, "n_arms": 10**11},
             InvalidArgument,
             "arms times features must be at most .*, got 10{11} times 3",
         ),
         ({"n_features": 3, "padded_to": 10**11}, InvalidArgument, "got 100 times 10{11}"),
-        ({"n_features": 3, "n_arms": -4}, InvalidArgument, "n_arms=-4 must be"),
-        ({"n_features": 3, "parameter_variance": 0.0}, InvalidArgument, "parameter_variance=0.0 must be"),
-        ({"n_features": 3, "parameter_variance": -1.0}, InvalidArgument, "parameter_variance=-1.0 must be"),
-        ({"n_features": 3, "parameter_variance": float("nan")}, InvalidArgument, "parameter_variance=nan must be"),
-        ({"n_features": 3, "parameter_variance": "print"}, InvalidArgument, "give 'printed' for the paper's"),
-        ({"theta": THETA, "parameter_variance": 1.0}, InvalidArgument, "theta is given and not drawn"),
-        ({"n_features": 3, "arms_change": 1}, InvalidArgument, "arms_change=1 must be True or False"),
-        ({"fixed_arms": ARMS, "arms_change": True}, InvalidArgument, "fixed_arms do not change"),
-        ({"n_features": 3, "nonzero": 0}, InvalidArgument, "nonzero=0 must be a whole number from 1 to n_features=3"),
-        ({"n_features": 3, "nonzero": 4}, InvalidArgument, "nonzero=4 must be a whole number from 1 to n_features=3"),
-        ({"n_features": 3, "nonzero": True}, InvalidArgument, "nonzero=True must be"),
-        ({"n_features": 3, "nonzero": 1.0}, InvalidArgument, "nonzero=1.0 must be"),
+        ({"n_features": 3, "n_arms": -4}, InvalidArgument, "n_arms must be a whole number of at least .*, got -4"),
+        (
+            {"n_features": 3, "parameter_variance": 0.0},
+            InvalidArgument,
+            "parameter_variance must be a finite number above 0, got 0.0",
+        ),
+        (
+            {"n_features": 3, "parameter_variance": -1.0},
+            InvalidArgument,
+            "parameter_variance must be a finite number above 0, got -1.0",
+        ),
+        (
+            {"n_features": 3, "parameter_variance": float("nan")},
+            InvalidArgument,
+            "parameter_variance must be a finite number above 0, got nan",
+        ),
+        (
+            {"n_features": 3, "parameter_variance": "print"},
+            InvalidArgument,
+            "got 'print'. Leave it out for 3/d, or give 'printed' for the paper's",
+        ),
+        (
+            {"theta": THETA, "parameter_variance": 1.0},
+            InvalidArgument,
+            "parameter_variance must be left out if theta is given, got 1.0",
+        ),
+        ({"n_features": 3, "arms_change": 1}, InvalidArgument, "arms_change must be True or False, got 1"),
+        (
+            {"fixed_arms": ARMS, "arms_change": True},
+            InvalidArgument,
+            "fixed_arms must be left out if arms_change=True, got both",
+        ),
+        (
+            {"n_features": 3, "nonzero": 0},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got 0",
+        ),
+        (
+            {"n_features": 3, "nonzero": 4},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got 4",
+        ),
+        (
+            {"n_features": 3, "nonzero": True},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got True",
+        ),
+        (
+            {"n_features": 3, "nonzero": 1.0},
+            InvalidArgument,
+            "nonzero must be a whole number from 1 to n_features=3, got 1.0",
+        ),
         (
             {"n_features": 9, "n_arms": 8, "nonzero": 1},
             InvalidArgument,
-            "n_arms=8 with nonzero=1 cannot span n_features=9",
+            "n_arms must be at least n_features=9 if nonzero=1, .*, got 8",
         ),
-        ({"fixed_arms": ARMS, "nonzero": 1}, InvalidArgument, "nonzero=1 is about arms that are drawn"),
-        ({"n_features": 3, "best_score": 0.0}, InvalidArgument, "best_score=0.0 must be a finite number above 0"),
-        ({"n_features": 3, "best_score": -1}, InvalidArgument, "best_score=-1 must be"),
-        ({"n_features": 3, "best_score": float("nan")}, InvalidArgument, "best_score=nan must be"),
-        ({"n_features": 3, "best_score": 5, "arms_change": True}, InvalidArgument, "best_score=5 needs arms that stay"),
-        ({"theta": THETA, "best_score": 5.0}, InvalidArgument, "theta is given and not scaled: leave best_score=5.0"),
+        (
+            {"fixed_arms": ARMS, "nonzero": 1},
+            InvalidArgument,
+            "nonzero must be left out if fixed_arms are given, got 1",
+        ),
+        ({"n_features": 3, "best_score": 0.0}, InvalidArgument, "best_score must be a finite number above 0, got 0.0"),
+        ({"n_features": 3, "best_score": -1}, InvalidArgument, "best_score must be a finite number above 0, got -1"),
+        (
+            {"n_features": 3, "best_score": float("nan")},
+            InvalidArgument,
+            "best_score must be a finite number above 0, got nan",
+        ),
+        (
+            {"n_features": 3, "best_score": 5, "arms_change": True},
+            InvalidArgument,
+            "best_score must be left out if arms_change=True, got 5",
+        ),
+        (
+            {"theta": THETA, "best_score": 5.0},
+            InvalidArgument,
+            "best_score must be left out if theta is given, got 5.0",
+        ),
         (
             {"n_features": 3, "best_score": 5.0, "parameter_variance": 1.0},
             InvalidArgument,
-            "leave parameter_variance=1.0",
+            "parameter_variance must be left out if best_score is given, got 1.0",
         ),
-        ({"fixed_arms": ARMS, "n_arms": 7}, InvalidShape, "n_arms=7 where fixed_arms has 6 rows"),
-        ({"fixed_arms": ARMS, "n_features": 4}, InvalidShape, "n_features = 4, the columns of fixed_arms = 3"),
+        ({"fixed_arms": ARMS, "n_arms": 7}, InvalidShape, "n_arms must be 6, the number of rows of fixed_arms, got 7"),
+        (
+            {"fixed_arms": ARMS, "n_features": 4},
+            InvalidShape,
+            "must be the same, got n_features = 4, the columns of fixed_arms = 3",
+        ),
         ({"fixed_arms": ARMS, "theta": THETA[:2]}, InvalidShape, "the length of theta = 2"),
-        ({"fixed_arms": ARMS[0]}, InvalidShape, "fixed_arms have shape"),
-        ({"fixed_arms": np.zeros((0, 3))}, InvalidShape, "fixed_arms have shape"),
-        ({"theta": ARMS}, InvalidShape, "theta has shape"),
-        ({"theta": []}, InvalidShape, "theta has shape"),
-        ({"theta": [1.0, np.nan]}, InvalidFeatures, "theta contain NaN or infinity"),
-        ({"fixed_arms": [[1.0, np.inf]]}, InvalidFeatures, "fixed_arms contain NaN or infinity"),
-        ({"fixed_arms": "arms"}, InvalidFeatures, "fixed_arms cannot be read"),
+        ({"fixed_arms": ARMS[0]}, InvalidShape, "fixed_arms must have one row of features for each arm, got shape"),
+        (
+            {"fixed_arms": np.zeros((0, 3))},
+            InvalidShape,
+            "fixed_arms must have one row of features for each arm, got shape",
+        ),
+        ({"theta": ARMS}, InvalidShape, "theta must be a vector with one number for each feature, got shape"),
+        ({"theta": []}, InvalidShape, "theta must be a vector with one number for each feature, got shape"),
+        ({"theta": [1.0, np.nan]}, InvalidFeatures, "theta must be finite, got NaN or infinity"),
+        ({"fixed_arms": [[1.0, np.inf]]}, InvalidFeatures, "fixed_arms must be finite, got NaN or infinity"),
+        ({"fixed_arms": "arms"}, InvalidFeatures, "fixed_arms must be an array of numbers, got 'arms'"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)
@@ -395,7 +459,7 @@ def test_bad_settings(name, settings, error, message):
 
 @pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), "1"])
 def test_bad_noise(noise_std):
-    with pytest.raises(InvalidArgument, match="noise_std="):
+    with pytest.raises(InvalidArgument, match=r"noise_std must be a finite number above 0, got "):
         gaussian(n_features=3, noise_std=noise_std)
 
 
@@ -426,14 +490,18 @@ def test_bad_arguments_of_the_functions():
     environment = small("logistic")
     instance = environment.draw(KEY)
     offer = environment.offer(KEY, instance, 0)
-    with pytest.raises(InvalidArgument, match="arm=8 must be at least 0 and below 8"):
+    with pytest.raises(
+        InvalidArgument, match="arm must be a whole number from 0 to 7, the index of the arm that was pulled, got 8"
+    ):
         environment.reward(KEY, offer, 8)
-    with pytest.raises(InvalidArgument, match="t=-1 must be at least 0"):
+    with pytest.raises(
+        InvalidArgument, match="t must be a whole number of at least 0, the count of rounds before this one, got -1"
+    ):
         environment.offer(KEY, instance, -1)
     batch, offers = (jax.tree.map(lambda leaf: leaf[None], one) for one in (instance, offer))
-    with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
+    with pytest.raises(InvalidShape, match=r"Use jax\.vmap for a batch"):
         environment.reward(KEY, offers, 0)
-    with pytest.raises(InvalidShape, match=r"use jax\.vmap for a batch"):
+    with pytest.raises(InvalidShape, match=r"Use jax\.vmap for a batch"):
         environment.offer(KEY, batch, 0)
 
 
@@ -444,5 +512,5 @@ def test_every_environment_names_the_family_of_its_rewards():
         assert built.family == environments.family_of(name)
         assert built.family in families.FAMILIES
     assert environments.family_of("Poisson") == "poisson"
-    with pytest.raises(UnknownName, match="unknown environment 'poison': did you mean 'poisson'"):
+    with pytest.raises(UnknownName, match=r"environment must be one of .*, got 'poison'. Did you mean 'poisson'"):
         environments.family_of("poison")

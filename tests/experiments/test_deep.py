@@ -68,7 +68,7 @@ def test_claims_that_the_run_cannot_answer_say_why():
     assert {name: claim.holds for name, claim in found.items()} == {
         HIGH: True, BEATS_FL: True, BEATS_REP: None, OPTIMUM: None
     }  # fmt: skip
-    assert found[BEATS_REP].reason == "MNIST, ReLU: there is no curve 'repGLM-FPL', and the claim is about it"
+    assert found[BEATS_REP].reason == "MNIST, ReLU has no curve 'repGLM-FPL', which the claim is about."
     assert found[OPTIMUM].reason == "MNIST, ReLU: the labels of the data cannot be read"
     assert {claim.holds for claim in deep.claims([], {})} == {None}
     alone = fabricate.deep_results(instances=1)
@@ -145,7 +145,7 @@ def test_other_data_and_other_policies():
     assert from_settings(own.settings() | {"name": "mine"}).stem == "figure1"
     spelled = deep.study(datasets=["Fashion-MNIST"], policies=["uniform"])
     assert spelled.panels == deep.study(policies=["uniform"]).panels[2:]
-    with pytest.raises(UnknownName, match="unknown data set 'mnits': did you mean 'mnist'"):
+    with pytest.raises(UnknownName, match=r"data set must be one of .*, got 'mnits'. Did you mean 'mnist'"):
         deep.study(datasets=["mnits"], policies=["uniform"])
     with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
         own.check_figure(Figure(log=True))

@@ -40,13 +40,13 @@ def test_the_settings_files_of_the_docstring_are_understood():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"rounds": 0}, InvalidArgument, "rounds=0 must be a whole number of at least 1"),
-        ({"rounds": 2.5}, InvalidArgument, "rounds=2.5 must be a whole number"),
-        ({"seed": -1}, InvalidArgument, "seed=-1"),
+        ({"rounds": 0}, InvalidArgument, "rounds must be a whole number of at least 1, got 0"),
+        ({"rounds": 2.5}, InvalidArgument, "rounds must be a whole number of at least .*, got 2.5"),
+        ({"seed": -1}, InvalidArgument, "seed must be a whole number of at least .*, got -1"),
         ({"dims": 5}, InvalidArgument, "dims=5 must be a list"),
         ({"dims": []}, InvalidArgument, "at least one number of features"),
         ({"dims": [5, 5]}, InvalidArgument, "each once"),
-        ({"dims": [True]}, InvalidArgument, "dims=True must be"),
+        ({"dims": [True]}, InvalidArgument, "dims must be a whole number of at least .*, got True"),
         (
             {"rounds": 3_000_000_000},
             InvalidArgument,
@@ -58,9 +58,9 @@ def test_the_settings_files_of_the_docstring_are_understood():
             ({"name": name}, InvalidArgument, "name must be a plain file name of 1 to 100 characters")
             for name in (3, "", ".", "..", "../../evil", "a/b", "a\\b", "C:evil", "line\nfeed", "nul\0", " ", "a" * 101)
         ),
-        ({"spacing": "lin"}, UnknownName, "unknown spacing 'lin'"),
+        ({"spacing": "lin"}, UnknownName, "spacing must be one of .*, got 'lin'"),
         ({"checkpoints": 101}, InvalidArgument, "checkpoints=101 are more than rounds=100"),
-        ({"checkpoints": 0}, InvalidArgument, "checkpoints=0 must be"),
+        ({"checkpoints": 0}, InvalidArgument, "checkpoints must be a whole number of at least .*, got 0"),
         *(
             (
                 {"checkpoints": rounds},
@@ -69,14 +69,14 @@ def test_the_settings_files_of_the_docstring_are_understood():
             )
             for rounds in ([10, 50], [50, 20, 100], [5, 3], [10, 10, 100], [])
         ),
-        ({"checkpoints": [2.5, 100]}, InvalidArgument, "checkpoints=2.5 must be a whole number"),
+        ({"checkpoints": [2.5, 100]}, InvalidArgument, "checkpoints must be a whole number of at least .*, got 2.5"),
         ({"environment_settings": 3}, InvalidArgument, "environment_settings=3 must be a table"),
         ({"curves": []}, InvalidArgument, "curves is empty"),
         ({"curves": "glm_tsl"}, InvalidArgument, "curves='glm_tsl' must be a list"),
         ({"curves": ["glm_tsl"]}, InvalidArgument, "must be a table with a policy"),
-        ({"curves": [{"policy": "glm_tls"}]}, UnknownName, "did you mean 'glm_tsl'"),
-        ({"curves": [{"policy": "glm_tsl", "desing": "theory"}]}, UnknownName, "did you mean 'design'"),
-        ({"curves": [{"policy": "glm_tsl", "design": "theroy"}]}, UnknownName, "did you mean 'theory'"),
+        ({"curves": [{"policy": "glm_tls"}]}, UnknownName, "Did you mean 'glm_tsl'"),
+        ({"curves": [{"policy": "glm_tsl", "desing": "theory"}]}, UnknownName, "Did you mean 'design'"),
+        ({"curves": [{"policy": "glm_tsl", "design": "theroy"}]}, UnknownName, "Did you mean 'theory'"),
         (
             {"curves": [{"policy": "uniform", "design": "theory"}]},
             InvalidArgument,
@@ -87,12 +87,16 @@ def test_the_settings_files_of_the_docstring_are_understood():
             InvalidArgument,
             "dims must be left out with environment='classification', whose data decides",
         ),
-        ({"curves": [{"policy": "glm_tsl", "settings": {"scal": 1}}]}, UnknownName, "did you mean 'scale'"),
-        ({"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]}, InvalidArgument, "scale=-1"),
+        ({"curves": [{"policy": "glm_tsl", "settings": {"scal": 1}}]}, UnknownName, "Did you mean 'scale'"),
+        (
+            {"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]},
+            InvalidArgument,
+            "scale must be a finite number above 0, got -1",
+        ),
         ({"curves": [{"policy": "glm_tsl", "settings": 3}]}, InvalidArgument, "settings=3 must be a table"),
         ({"curves": [{"policy": "glm_tsl", "settings": {"design": "theory"}}]}, InvalidArgument, "two designs"),
         ({"curves": [{"policy": "glm_tsl"}] * 2}, InvalidArgument, "used twice"),
-        ({"round": 3}, UnknownName, "did you mean 'rounds'"),
+        ({"round": 3}, UnknownName, "Did you mean 'rounds'"),
         (
             {"rounds": 5, "checkpoints": 5, "curves": [{"policy": "glm_tsl", "design": "theory"}]},
             InvalidArgument,
@@ -109,13 +113,17 @@ def test_bad_settings_are_explained(change, error, message):
     ("change", "error", "message"),
     [
         ({"dims": [5]}, InvalidArgument, r"dims=\[5\] and panels are both given"),
-        ({"measure": "rewards"}, UnknownName, "unknown measure 'rewards': did you mean 'reward'"),
+        ({"measure": "rewards"}, UnknownName, "measure must be one of .*, got 'rewards'. Did you mean 'reward'"),
         ({"panels": []}, InvalidArgument, "panels is empty"),
         ({"panels": {}}, InvalidArgument, "panels={} must be a list"),
         ({"panels": [{}]}, InvalidArgument, "must be a table with a label"),
         ({"panels": [LITTLE, LITTLE]}, InvalidArgument, "the label 'little' is used twice; give each"),
         ({"panels": [{"label": 3}]}, InvalidArgument, "the label 3 must be text"),
-        ({"panels": [{"label": "a", "tag": {}}]}, UnknownName, "unknown setting of a panel 'tag': did you mean 'tags'"),
+        (
+            {"panels": [{"label": "a", "tag": {}}]},
+            UnknownName,
+            "setting of a panel must be one of .*, got 'tag'. Did you mean 'tags'",
+        ),
         ({"panels": [{"label": "a", "tags": 3}]}, InvalidArgument, "tags=3 must be a table"),
         ({"panels": [LITTLE, MUCH | {"tags": {"dim": 2}}]}, InvalidArgument, "give all panels the same names"),
         (
@@ -135,7 +143,7 @@ def test_bad_settings_are_explained(change, error, message):
             InvalidArgument,
             r"curve 'GLM-TSL \(informal\)' and panel 'a' both set 'scale': leave one out",
         ),
-        ({"panels": [LITTLE | {"curve_settings": {"rigde": 1}}]}, UnknownName, "did you mean 'ridge'"),
+        ({"panels": [LITTLE | {"curve_settings": {"rigde": 1}}]}, UnknownName, "Did you mean 'ridge'"),
         ({"panels": [LITTLE | {"curve_settings": {"ridge": -1}}]}, InvalidArgument, "ridge=-1"),
     ],
 )
@@ -187,9 +195,11 @@ def test_an_experiment_is_recognized_by_name_environment_and_measure(own, kind, 
 
 
 def test_a_study_in_a_directory_needs_a_manifest_that_a_run_can_have_written(tmp_path):
-    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
+    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: .*\. Give the directory of a run"):
         study_in(tmp_path / "nowhere")
     settings = logistic.study().settings() | {"rounds": "many"}
     record.write_manifest(tmp_path, record.manifest(settings, seed=0, started=datetime.now(UTC)))
-    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: rounds=.many. .*run the study once"):
+    with pytest.raises(
+        InvalidArgument, match=r"manifest\.json cannot be used: rounds must be .*, got .many.\. Run the study once"
+    ):
         study_in(tmp_path)

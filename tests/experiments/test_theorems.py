@@ -183,16 +183,16 @@ def test_numbers_of_a_claim():
 def test_what_cannot_be_judged_says_why():
     missing = SMALL.claims([result(SMALL, TSL, [[1.0]])])
     assert (missing[0].holds, missing[2].holds) == (True, None)
-    assert "there is no curve 'GLM-FPL (theory)'" in missing[2].reason
+    assert "has no curve 'GLM-FPL (theory)'" in missing[2].reason
     short = theorems.study(rounds=50_000, dims=[2])
     both = [result(short, label, [[1.0]]) for label in (TSL, FPL)]
     found = short.claims(both)
     assert [one.holds for one in found] == [True, True, None, None]
     assert "of 50000 rounds, and the theorem is about more: play more rounds" in found[-1].reason
     assert [bound.policy for bound in short.bounds(both)] == ["glm_tsl"]  # the other has nothing to draw
-    with pytest.raises(UnknownName, match="did you mean 'gaussian'"):
+    with pytest.raises(UnknownName, match="Did you mean 'gaussian'"):
         theorems.study(environment="gausian")
-    with pytest.raises(UnknownName, match="environment of the theorems 'poisson'"):
+    with pytest.raises(UnknownName, match="theorems must be one of gaussian, logistic, got 'poisson'"):
         theorems.quick(environment="poisson")
 
 

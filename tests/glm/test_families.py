@@ -105,7 +105,7 @@ def test_graded_rewards_and_whole_arrays_are_accepted():
 
 
 def test_unknown_families_suggest_the_nearest():
-    with pytest.raises(UnknownName, match="did you mean 'poisson'"):
+    with pytest.raises(UnknownName, match="Did you mean 'poisson'"):
         families.get("poison")
-    with pytest.raises(UnknownName, match=r"unknown family \['poisson'\]: did you mean 'poisson'"):
+    with pytest.raises(UnknownName, match=r"family must be one of .*, got \['poisson'\]. Did you mean 'poisson'"):
         families.get(["poisson"])

@@ -259,13 +259,17 @@ def broken(**changes):
         ({"max_steps": 0}, errors.InvalidArgument, "max_steps=0"),
         ({"tilt": jnp.zeros(3)}, errors.InvalidShape, r"tilt has shape \(3,\)"),
         ({"start": jnp.zeros((4, 1))}, errors.InvalidShape, "start has shape"),
-        ({"tilt": jnp.asarray([0.0, np.nan, 0, 0])}, errors.InvalidFeatures, "tilt contain NaN"),
+        ({"tilt": jnp.asarray([0.0, np.nan, 0, 0])}, errors.InvalidFeatures, "tilt must be finite, got NaN"),
         ({"history": broken(counts=jnp.ones(3))}, errors.InvalidShape, "counts has shape"),
         ({"history": broken(features=jnp.ones(3))}, errors.InvalidShape, "features have shape"),
-        ({"history": broken(features=jnp.full((12, 4), np.inf))}, errors.InvalidFeatures, "features contain NaN"),
+        (
+            {"history": broken(features=jnp.full((12, 4), np.inf))},
+            errors.InvalidFeatures,
+            "features must be finite, got NaN",
+        ),
         ({"history": broken(counts=-jnp.ones(12))}, errors.InvalidArgument, "counts must not be negative"),
-        ({"history": broken(sums=jnp.full(12, np.nan))}, errors.InvalidFeatures, "sums contain NaN"),
-        ({"family": "binomal"}, errors.UnknownName, "unknown family 'binomal'"),
+        ({"history": broken(sums=jnp.full(12, np.nan))}, errors.InvalidFeatures, "sums must be finite, got NaN"),
+        ({"family": "binomal"}, errors.UnknownName, "family must be one of .*, got 'binomal'"),
     ],
 )
 def test_bad_input_is_named(arguments, error, words):

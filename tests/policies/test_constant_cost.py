@@ -318,8 +318,8 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "words"),
     [
-        ("ecolog_ts", {"scale": 0.0}, InvalidArgument, "scale=0.0"),
-        ("ecolog_ts", {"radius": -1.0}, InvalidArgument, "radius=-1.0"),
+        ("ecolog_ts", {"scale": 0.0}, InvalidArgument, "scale must be a finite number above 0, got 0.0"),
+        ("ecolog_ts", {"radius": -1.0}, InvalidArgument, "radius must be a finite number above 0, got -1.0"),
         ("ecolog_ts", {"memory": "exact"}, UnknownName, "memory"),
         (
             "ecolog_ts",
@@ -327,9 +327,9 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
             InvalidArgument,
             "warmup must be 'none', 'basis' or 'first' for this policy, .*, got 'theory'",
         ),
-        ("ecolog_ofu", {"width": np.nan}, InvalidArgument, "width=nan"),
+        ("ecolog_ofu", {"width": np.nan}, InvalidArgument, "width must be a finite number above 0, got nan"),
         ("ecolog_ofu", {"ridge": 0.0}, InvalidArgument, "ridge"),
-        ("gloc", {"norm_bound": 0.0}, InvalidArgument, "norm_bound=0.0"),
+        ("gloc", {"norm_bound": 0.0}, InvalidArgument, "norm_bound must be a finite number above 0, got 0.0"),
         (
             "gloc",
             {"norm_bound": 30.0},
@@ -345,10 +345,10 @@ def test_sgd_ts_goes_round_a_basis_for_a_batch_of_decisions(arms):
             InvalidArgument,
             "warmup must be 'none', 'basis' or 'first' for this policy, .*, got 'theory'",
         ),
-        ("sgd_ts", {"batch": 0}, InvalidArgument, "batch=0"),
-        ("sgd_ts", {"learning_rate": 0.0}, InvalidArgument, "learning_rate=0.0"),
-        ("sgd_ts", {"g1": -1.0}, InvalidArgument, "g1=-1.0"),
-        ("sgd_ts", {"ridge": 0.0}, InvalidArgument, "ridge=0.0"),
+        ("sgd_ts", {"batch": 0}, InvalidArgument, "batch must be a whole number of at least .*, got 0"),
+        ("sgd_ts", {"learning_rate": 0.0}, InvalidArgument, "learning_rate must be a finite number above 0, got 0.0"),
+        ("sgd_ts", {"g1": -1.0}, InvalidArgument, "g1 must be a finite number above 0, got -1.0"),
+        ("sgd_ts", {"ridge": 0.0}, InvalidArgument, "ridge must be a finite number above 0, got 0.0"),
         (
             "sgd_ts",
             {"warmup": "theory"},

@@ -42,7 +42,7 @@ def test_what_can_be_squared_passes():
         assert np.isfinite(np.sum(np.full(1000, most, dtype) ** 2))
         with pytest.raises(errors.InvalidFeatures):
             check_magnitude("x", np.array([0, -1.01 * most], dtype))
-    with pytest.raises(errors.InvalidFeatures, match="x contain NaN or infinity"):
+    with pytest.raises(errors.InvalidFeatures, match="x must be finite, got NaN or infinity"):
         check_magnitude("x", np.array([1.0, np.nan]))
 
 

@@ -182,8 +182,8 @@ def test_new_arms_start_from_what_is_known():
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"scale": -1.0}, InvalidArgument, "scale=-1.0"),
-        ({"norm_bound": 0.0}, InvalidArgument, "norm_bound=0.0"),
+        ({"scale": -1.0}, InvalidArgument, "scale must be a finite number above 0, got -1.0"),
+        ({"norm_bound": 0.0}, InvalidArgument, "norm_bound must be a finite number above 0, got 0.0"),
         ({"delta": 0.0}, InvalidArgument, "delta must be a probability between 0 and 1, got 0.0"),
         ({"horizon": -3}, InvalidArgument, "horizon must be a number of rounds of at least 1, got -3"),
         ({"family": "poisson"}, UnknownName, "family"),
@@ -193,7 +193,7 @@ def test_new_arms_start_from_what_is_known():
             InvalidArgument,
             "warmup must be 'none', 'basis' or 'first' for this policy, .*, got 'theory'",
         ),
-        ({"tolerance": 0.0}, InvalidArgument, "tolerance=0.0"),
+        ({"tolerance": 0.0}, InvalidArgument, "tolerance must be a finite number above 0, got 0.0"),
     ],
 )
 def test_bad_settings_are_explained(settings, error, words):

@@ -298,17 +298,17 @@ def test_the_law_of_perturbed_histories(name):
 
 
 BAD = [
-    ("evill", {"scale": 0.0}, "scale=0.0 must be .* 'greedy'"),
-    ("rand_ucb", {"width": -1.0}, "width=-1.0 must be"),
+    ("evill", {"scale": 0.0}, "scale must be a finite number above 0, got 0.0. Use 'greedy'"),
+    ("rand_ucb", {"width": -1.0}, "width must be a finite number above 0, got -1.0"),
     (
         "rand_ucb",
         {"width": 1.0, "design": "theory"},
         "width must be left out with design='theory', which chooses it, got 1.0",
     ),
     ("rand_ucb", {"design": "theory"}, "horizon must be the number of rounds for the theory, got None"),
-    ("rand_ucb", {"points": 1}, "points=1 must be a whole number of at least 2"),
-    ("rand_ucb", {"spread": 0.0}, "spread=0.0 must be"),
-    ("log_phe", {"scale": float("inf")}, "scale=inf must be"),
+    ("rand_ucb", {"points": 1}, "points must be a whole number of at least 2, got 1"),
+    ("rand_ucb", {"spread": 0.0}, "spread must be a finite number above 0, got 0.0"),
+    ("log_phe", {"scale": float("inf")}, "scale must be a finite number above 0, got inf"),
     ("log_phe", {"memory": "constant"}, "memory must keep the rewards .* for pseudo-rewards, .* got 'constant'"),
     ("lin_phe", {"memory": "refitted"}, "memory must keep the rewards .* for pseudo-rewards, .* got 'refitted'"),
     ("log_phe", {"family": "poisson"}, "family must be 'bernoulli' for LogPHE, .*, got 'poisson'. Use 'glm_fpl'"),

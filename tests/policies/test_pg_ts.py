@@ -237,8 +237,8 @@ def test_changing_arms_have_the_posterior_of_their_rows():
 
 
 BAD = [
-    ({"sweeps": 0}, "sweeps=0 must be a whole number of at least 1"),
-    ({"scale": 0.0}, "scale=0.0 must be .* 'greedy'"),
+    ({"sweeps": 0}, "sweeps must be a whole number of at least 1, got 0"),
+    ({"scale": 0.0}, "scale must be a finite number above 0, got 0.0. Use 'greedy'"),
     ({"family": "gaussian"}, "family must be 'bernoulli' for PG-TS, .*, got 'gaussian'. Use 'glm_tsl'"),
     ({"memory": "constant"}, "memory must keep the rewards .* for sweeps over all of them, got 'constant'"),
 ]

@@ -45,7 +45,7 @@ DAMAGED = {
 def test_a_run_goes_on_from_its_parts_when_the_manifest_is_damaged(half, content):
     damage(half, content)
     before = contents(half / record.PARTS)
-    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: .*run the study once more"):
+    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: .*Run the study once more"):
         rebuild(study_in(half), half)
     found = opened(half)
     assert [task.first for task in found.todo] == [50]

@@ -244,9 +244,9 @@ def test_bad_arguments(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidArgument, match="is a file: give a directory"):
         run(study(), tmp_path / "file")
-    with pytest.raises(InvalidArgument, match="processes=0 must be a whole number of at least 1"):
+    with pytest.raises(InvalidArgument, match="processes must be a whole number of at least 1, got 0"):
         run(study(), tmp_path / "out", processes=0)
-    with pytest.raises(UnknownName, match="unknown environment 'logistics': did you mean 'logistic'"):
+    with pytest.raises(UnknownName, match=r"environment must be one of .*, got 'logistics'. Did you mean 'logistic'"):
         run(replace(study(), environment="logistics"), tmp_path / "out")
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
         study_in(tmp_path / "nowhere")

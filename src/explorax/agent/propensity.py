@@ -128,7 +128,7 @@ def checked_draws(draws: int | None, stderr: float | None) -> int:
     if draws is not None and stderr is not None:
         raise InvalidArgument(f"draws={draws} and stderr={stderr} say the same: give one of them")
     if stderr is not None:
-        check_positive("stderr", stderr, ", for example 0.02")
+        check_positive("stderr", stderr, "Give, for example, 0.02.")
         if stderr < LEAST_STDERR:
             raise InvalidArgument(
                 f"stderr must be at least {LEAST_STDERR}, got {stderr!r}. It takes 1/(4 stderr²) draws for a decision."

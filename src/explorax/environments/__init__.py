@@ -1,19 +1,21 @@
-"""Random bandit problems to play against; `base.py` says what an environment is.
+"""Random bandit problems to play against, each built by a function of its name.
 
-environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
-instance = environment.draw(key)
-offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
-reward = environment.reward(key, offer, arm)
+    environment = explorax.environments.logistic(n_features=5)        # or make("logistic", n_features=5)
+    instance = environment.draw(key)
+    offer = environment.offer(key, instance, t)                       # offer.arms, offer.means
+    reward = environment.reward(key, offer, arm)
+
+`Environment` explains the three functions, and docs/adding-an-environment.md how to write an environment.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import Settings, gaussian, logistic, poisson
 from explorax.environments.labelled import classification
-from explorax.errors import InvalidArgument, UnknownName, check_names
+from explorax.errors import InvalidArgument, UnknownName, check_names, shown
 from explorax.glm import families
 
 __all__ = [
@@ -30,36 +32,64 @@ __all__ = [
 ]
 
 ENDING = """Returns:
-    The environment.
+    The `Environment`.
 
 Raises:
     InvalidArgument: If a setting is not in its range, or contradicts another.
+    InvalidFeatures: If arrays are not finite, or means are too large to draw rewards with.
+    InvalidShape: If the shapes of given arrays do not match.
     UnknownName: If there is no setting of that name; the error suggests the nearest.
-    InvalidShape: If arrays that are given do not go together."""
+
+Example:
+    >>> import explorax, jax
+    >>> environment = explorax.environments.{name}({settings})
+    >>> environment.name
+    '{name}'
+    >>> offer = environment.offer(jax.random.key(0), environment.draw(jax.random.key(1)), 0)
+    >>> offer.arms.shape == (len(offer.means), environment.n_features)
+    True"""
+
+
+class Known(NamedTuple):
+    """What is known of an environment before it is built."""
+
+    builder: Callable[..., Environment]
+    family: families.Family  # of the rewards
+    example: str  # the settings that the builder's docstring shows
+
+
+KNOWN = (
+    Known(logistic, families.bernoulli, "n_features=2, n_arms=3"),
+    Known(gaussian, families.gaussian, "n_features=2, n_arms=3, noise_std=0.5"),
+    Known(poisson, families.poisson, "n_features=2, n_arms=3"),
+    Known(classification, families.bernoulli, "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1]), n_arms=3"),
+)
 BUILDERS: dict[str, Callable[..., Environment]] = {
-    builder.__name__: documented(builder, ENDING) for builder in (logistic, gaussian, poisson, classification)
+    each.builder.__name__: documented(each.builder, ENDING.format(name=each.builder.__name__, settings=each.example))
+    for each in KNOWN
 }
-FAMILIES = {  # of their rewards, known before any data is read
-    "logistic": families.bernoulli,
-    "gaussian": families.gaussian,
-    "poisson": families.poisson,
-    "classification": families.bernoulli,
-}
+FAMILIES = {each.builder.__name__: each.family.name for each in KNOWN}
 
 
 def make(name: str, **settings: Any) -> Environment:
-    """Build an environment by name, as `make("logistic", n_features=5)`.
+    """Build an environment by name.
 
     Args:
-        name: "logistic", "gaussian", "poisson" or "classification".
-        **settings: What the builder of that name takes: `help(explorax.environments.logistic)` explains them.
+        name: "logistic", "gaussian", "poisson" or "classification"; upper and lower case are the same.
+        **settings: The settings of the builder of that name, for example those that
+            `help(explorax.environments.logistic)` explains.
 
     Returns:
-        The environment.
+        The `Environment`.
 
     Raises:
         UnknownName: If there is no environment or setting of that name; the error suggests the nearest.
         InvalidArgument: If a setting is not in its range, or contradicts another.
+
+    Example:
+        >>> import explorax
+        >>> explorax.environments.make("poisson", n_features=5).family
+        'poisson'
     """
     builder = BUILDERS[known_name(name)]
     check_names(f"setting of {name}", settings, setting_names(builder))
@@ -67,14 +97,30 @@ def make(name: str, **settings: Any) -> Environment:
 
 
 def family_of(name: str) -> str:
-    """Return the name of the family that an environment's rewards have, for example "bernoulli" for "logistic"."""
-    return FAMILIES[known_name(name)].name
+    """Return the name of the reward family of an environment.
+
+    Args:
+        name: The name of an environment, as `make` takes it.
+
+    Returns:
+        The name of a family, as `explorax.families` has it.
+
+    Raises:
+        UnknownName: If there is no environment of that name; the error suggests the nearest.
+        InvalidArgument: If the name is not text.
+
+    Example:
+        >>> import explorax
+        >>> explorax.environments.family_of("logistic")
+        'bernoulli'
+    """
+    return FAMILIES[known_name(name)]
 
 
 def known_name(name: str) -> str:
-    """The name of an environment as it is in `BUILDERS`."""
+    """Return the name of an environment as `BUILDERS` spells it, or raise if there is no such environment."""
     if not isinstance(name, str):
-        raise InvalidArgument(f"name={name!r} must be the name of an environment, for example 'logistic'")
+        raise InvalidArgument(f"name must be the name of an environment, such as 'logistic', got {shown(name)}.")
     if name.lower() not in BUILDERS:
         raise UnknownName("environment", name, BUILDERS)
     return name.lower()

@@ -1,20 +1,20 @@
-"""A labelled data set as a bandit: find the examples of one label among those on offer, from clicks alone.
+"""A labelled data set as a bandit: a policy looks for the examples of one label among those on offer.
 
-    each round shows K examples drawn at random;    reward of an example: Ber(`high`) if it has the target label,
-                                                                          Ber(`low`) otherwise
+    each round offers K examples drawn at random;    reward of an example: Ber(`high`) if it has the target label,
+                                                                           Ber(`low`) otherwise
 
 An instance is a target label, which the policy is not told.  Labels take turns: instance i has label i mod C, so that
 500 instances of ten labels have 50 of each.  A policy sees the features of the examples and nothing else.
 
     K   `n_arms`   10 in the paper;    `high`, `low`   0.75 and 0.25;    `target`   a label for all instances
 
-**Intercept.**  The means of a GLM are μ(xᵀθ).  Where no weights give all examples the same score, as where all columns
-are standardized numbers, it cannot even say that a mean of ½ is wrong on average.  Examples then get one more feature,
-the last, that is 1 (`intercept`); they get none where a constant score is among those of their features already, as in
-tables with a column of text, whose zeros and ones add up to 1.  Images stay as they are: the paper's experiments have
-no such feature, and networks have biases.
+**Intercept.**  The means of a GLM are μ(xᵀθ).  If no weights give all examples the same score, for example because all
+columns are standardized numbers, a GLM cannot even express that the mean is not ½ on average.  Examples then get one
+more feature, the last, that is always 1 (`intercept`).  They get none if some weights give a constant score already, as
+in tables with a column of text, whose zeros and ones add up to 1.  Images stay as they are: the paper's experiments
+have no such feature, and networks have biases.
 
-The data is on the device once, whatever the number of instances; rounds pick examples by index.  With p the share of
+The data is on the device once, whatever the number of instances; rounds pick examples by index.  If p is the share of
 the target label, the best possible reward per round is high − (high − low) (1 − p)^K: 0.576 for ten equal labels.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
@@ -33,12 +33,12 @@ from explorax import datasets
 from explorax.checks import check_count, check_size, check_whole, is_number
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import reward_of
-from explorax.errors import InvalidArgument, UnknownName
+from explorax.errors import InvalidArgument, UnknownName, shown
 from explorax.glm import families
 
 
 class Instance(NamedTuple):
-    """The target label, and what all instances share."""
+    """A target label, and the data set that all instances share."""
 
     target: Array  # () index of the label that pays
     scores: Array  # (2,) log-odds of the reward of other examples, and of those with the target label
@@ -49,7 +49,7 @@ class Instance(NamedTuple):
 
 ROWS = 4096  # looked at together
 NEGLIGIBLE = 1e-10  # share of a column that others do not explain
-AXES = Instance._make((0, 0, None, None, None))  # what `vmap` should make of each
+AXES = Instance._make((0, 0, None, None, None))  # of an instance, for `vmap`
 
 
 def classification(
@@ -59,21 +59,21 @@ def classification(
     n_arms: Annotated[int, "K, the number of examples that each round shows."] = 10,
     high: Annotated[float, "The chance that an example of the target label pays."] = 0.75,
     low: Annotated[float, "The chance that another example pays."] = 0.25,
-    target: Annotated[Any, "The label that pays; all in turn if None."] = None,
+    target: Annotated[Any, "The label that pays; if None, all labels in turn."] = None,
     intercept: Annotated[
-        bool | None, "Whether examples get one more feature that is 1; if None, where numbers need it."
+        bool | None, "Whether examples get one more feature that is 1; if None, only if a table of numbers needs it."
     ] = None,
 ) -> Environment:
-    """Build the bandit of a labelled data set."""
+    """Build the bandit of a labelled data set, in which examples of a target label pay more often."""
     check_whole("n_arms", n_arms, 1)
     for name, value in (("high", high), ("low", low)):
         if not (is_number(value) and 0 < value < 1):
-            raise InvalidArgument(f"{name}={value!r} must lie between 0 and 1: it is a chance of a reward")
+            raise InvalidArgument(f"{name} must be a probability between 0 and 1, both excluded, got {shown(value)}.")
     if not low < high:
-        raise InvalidArgument(f"low={low!r} must be less than high={high!r}: examples of the target label pay more")
+        raise InvalidArgument(f"low must be less than high={high!r}, so that the target label pays more, got {low!r}.")
     if not (intercept is None or isinstance(intercept, bool)):
         raise InvalidArgument(
-            f"intercept must be True, False or None, got {intercept!r}. Leave it out to let data decide."
+            f"intercept must be True, False or None, got {shown(intercept)}. Leave it out to let the data decide."
         )
     dataset = datasets.load(data, label=label)
     check_size(n_arms, dataset.features.shape[1])
@@ -83,7 +83,7 @@ def classification(
     first = 0 if target is None else dataset.classes.index(str(target))
     period = len(dataset.classes) if target is None else 1
     scores = jnp.asarray(np.log([low / (1 - low), high / (1 - high)]), jnp.float32)
-    # Placed on the device when first used, and not where the environment is only looked at.
+    # Placed on the device when an instance is drawn, so that building an environment does not need it.
     shared: list[Array] = []
 
     def draw(key: Array, number: ArrayLike = 0) -> Instance:
@@ -100,7 +100,7 @@ def classification(
 
 @cache
 def examples(count: int, intercept: bool) -> Any:
-    """`offer` of so many examples, with one more feature that is 1 or without; the same function for all data sets."""
+    """Return the function `offer` that shows `count` random examples; all data sets share the function."""
 
     def offer(key: Array, instance: Instance, t: ArrayLike) -> Offer:
         check_count("t", t, "the count of rounds before this one")
@@ -116,7 +116,7 @@ def examples(count: int, intercept: bool) -> Any:
 
 
 def lacks_constant(dataset: datasets.Dataset) -> bool:
-    """Whether these are numbers, not images, and no weights give all examples the same score other than 0."""
+    """Return whether features are numbers, not images, and no weights give all examples the same score other than 0."""
     if dataset.features.dtype != np.float32:
         return False
     size, count = dataset.features.shape[1], dataset.features.shape[0]
@@ -135,6 +135,6 @@ def lacks_constant(dataset: datasets.Dataset) -> bool:
 
 
 def optimum(dataset: datasets.Dataset, n_arms: int = 10, high: float = 0.75, low: float = 0.25) -> float:
-    """The best possible expected reward per round, averaged over the labels."""
+    """Return the best possible expected reward per round, averaged over the target labels."""
     shares = np.bincount(dataset.labels, minlength=len(dataset.classes)) / len(dataset.labels)
     return float(np.mean(high - (high - low) * (1 - shares) ** n_arms))

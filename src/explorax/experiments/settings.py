@@ -138,4 +138,4 @@ def study_in(directory: Path | str) -> Study:
         return from_settings(settings)
     except InvalidArgument as error:
         path = Path(directory) / record.MANIFEST
-        raise InvalidArgument(f"{path} cannot be used: {error}; {record.REPAIR}") from error
+        raise InvalidArgument(f"{path} cannot be used: {error} {record.REPAIR}") from error

@@ -15,13 +15,14 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from explorax import devices
+from explorax.checkpoints import check_schedule
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
 from explorax.experiments.study import CHECKPOINTS, Panel, Study
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
 from explorax.runner.tasks import Task
-from explorax.simulation import Job, check_schedule, share_program, simulate_together
+from explorax.simulation import Job, share_program, simulate_together
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # one of these is in what JAX raises then
 PAUSE = 0.2  # seconds between two messages about progress

@@ -36,7 +36,7 @@ def test_each_name_has_a_memory(name, arms, kind, rewards):
 
 def test_a_builder_of_ones_own_is_taken_as_it_is():
     assert builder_of(KeptRows.of) == KeptRows.of
-    with pytest.raises(UnknownName, match="unknown memory 'exat': did you mean 'exact'"):
+    with pytest.raises(UnknownName, match=r"memory must be one of .*, got 'exat'. Did you mean 'exact'"):
         builder_of("exat")
 
 
