@@ -22,7 +22,12 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
         ("glm_tls", {}, errors.UnknownName, "Did you mean 'glm_tsl'"),
         ("GLM-FLP", {}, errors.UnknownName, "Did you mean 'glm_fpl'"),
         (7, {}, errors.InvalidArgument, "name must be the name of a policy, got 7"),
-        ("glm_tsl", {"scal": 1.0}, errors.UnknownName, "setting of glm_tsl must be one of .*, got 'scal': did you mean 'scale'"),
+        (
+            "glm_tsl",
+            {"scal": 1.0},
+            errors.UnknownName,
+            "setting of glm_tsl must be one of .*, got 'scal': did you mean 'scale'",
+        ),
         ("uniform", {"scale": 1.0}, errors.UnknownName, "setting of uniform must be one of .*, got 'scale'"),
         ("glm_tsl", {"scale": 0.0}, errors.InvalidArgument, "scale=0.0 must be .* above 0; .* 'greedy'"),
         ("glm_fpl", {"scale": -1.0}, errors.InvalidArgument, "scale must be a finite number above 0, got -1.0"),

@@ -402,7 +402,12 @@ def test_they_learn(name):
         ("deep_fpl", {"activation": "rleu"}, errors.UnknownName, "Did you mean 'relu'"),
         ("deep_fpl", {"hidden": 50}, errors.InvalidArgument, "hidden must be a list of layer sizes, got 50"),
         ("deep_fpl", {"family": "normal"}, errors.UnknownName, "family must be one of .*, got 'normal'"),
-        ("deep_fpl", {"learning_rate": 0.0}, errors.InvalidArgument, "learning_rate must be a finite number above 0, got 0.0"),
+        (
+            "deep_fpl",
+            {"learning_rate": 0.0},
+            errors.InvalidArgument,
+            "learning_rate must be a finite number above 0, got 0.0",
+        ),
         (
             "deep_fpl",
             {"optimizer": "adam"},
@@ -436,7 +441,12 @@ def test_they_learn(name):
         ),
         ("rep_glm_fpl", {"horizon": 0}, errors.InvalidArgument, "horizon must be a whole number of at least .*, got 0"),
         ("rep_glm_fpl", {"head": "const"}, errors.UnknownName, "Did you mean 'constant'"),
-        ("rep_glm_fpl", {"head_capacity": 10}, errors.InvalidArgument, "head_capacity must be a whole number of at least .*, got 10"),
+        (
+            "rep_glm_fpl",
+            {"head_capacity": 10},
+            errors.InvalidArgument,
+            "head_capacity must be a whole number of at least .*, got 10",
+        ),
         ("rep_glm_fpl", {"reuse": 1}, errors.InvalidArgument, "reuse must be True or False, got 1"),
         (
             "rep_glm_fpl",
@@ -452,7 +462,12 @@ def test_they_learn(name):
             "network must have a function embed.*, got a network without `embed`",
         ),
         ("deep_fpl", {"noise_per": "epoch"}, errors.UnknownName, "noise_per must be one of .*, got 'epoch'"),
-        ("neural_linear", {"refresh": 0}, errors.InvalidArgument, "refresh must be a whole number of at least .*, got 0"),
+        (
+            "neural_linear",
+            {"refresh": 0},
+            errors.InvalidArgument,
+            "refresh must be a whole number of at least .*, got 0",
+        ),
         ("neural_linear", {"ridge": -1}, errors.InvalidArgument, "ridge must be a finite number above 0, got -1"),
     ],
 )

@@ -248,14 +248,24 @@ def test_networks_learn():
     ("name", "settings", "error", "words"),
     [
         ("glm_ensemble", {"members": 0}, errors.InvalidArgument, "members must be a whole number of at least 1, got 0"),
-        ("glm_ensemble", {"scale": 0.0}, errors.InvalidArgument, "scale must be a finite number above 0, got 0.0. Use '.*' for a policy that does not explore"),
+        (
+            "glm_ensemble",
+            {"scale": 0.0},
+            errors.InvalidArgument,
+            "scale must be a finite number above 0, got 0.0. Use '.*' for a policy that does not explore",
+        ),
         (
             "glm_ensemble",
             {"ridge": 0.0},
             errors.InvalidArgument,
             "ridge must be above 0 with family 'bernoulli' .*, got 0",
         ),
-        ("glm_ensemble", {"design": "theory"}, errors.UnknownName, "setting of glm_ensemble must be one of .*, got 'design'"),
+        (
+            "glm_ensemble",
+            {"design": "theory"},
+            errors.UnknownName,
+            "setting of glm_ensemble must be one of .*, got 'design'",
+        ),
         ("deep_ensemble", {"members": 2.5}, errors.InvalidArgument, "members must be a whole number .*, got 2.5"),
         ("deep_ensemble", {"scale": -1.0}, errors.InvalidArgument, "scale must be a finite number above 0, got -1.0"),
         ("deep_ensemble", {"batch": 0}, errors.InvalidArgument, "batch must be a whole number of at least .*, got 0"),

@@ -242,7 +242,12 @@ def test_they_learn(name):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "words"),
     [
-        ("neural_ucb", {"width": 0.0}, errors.InvalidArgument, "width must be a finite number above 0, got 0.0. Use '.*' for a policy that does not explore"),
+        (
+            "neural_ucb",
+            {"width": 0.0},
+            errors.InvalidArgument,
+            "width must be a finite number above 0, got 0.0. Use '.*' for a policy that does not explore",
+        ),
         ("neural_ucb", {"ridge": 0.0}, errors.InvalidArgument, "ridge must be a finite number above 0, got 0.0"),
         ("neural_ucb", {"scale": 1.0}, errors.UnknownName, "setting of neural_ucb must be one of .*, got 'scale'"),
         (
@@ -251,7 +256,12 @@ def test_they_learn(name):
             errors.InvalidArgument,
             "network must have a function embed.*, got a network without `embed`",
         ),
-        ("neural_ts", {"scale": float("nan")}, errors.InvalidArgument, "scale must be a finite number above 0, got nan"),
+        (
+            "neural_ts",
+            {"scale": float("nan")},
+            errors.InvalidArgument,
+            "scale must be a finite number above 0, got nan",
+        ),
         ("neural_ts", {"ridge": -1.0}, errors.InvalidArgument, "ridge must be a finite number above 0, got -1.0"),
         ("neural_ts", {"batch": 0}, errors.InvalidArgument, "batch must be a whole number of at least .*, got 0"),
         ("neural_pr", {"scale": -1.0}, errors.InvalidArgument, "scale must be a finite number of at least 0, got -1.0"),

@@ -385,7 +385,12 @@ def test_only_a_memory_that_refits_grows_with_its_capacity():
 @pytest.mark.parametrize(
     ("name", "settings", "error", "words"),
     [
-        ("glm_fpl", {"memory": "konstant"}, UnknownName, "memory must be one of .*, got 'konstant'. Did you mean 'constant'\?"),
+        (
+            "glm_fpl",
+            {"memory": "konstant"},
+            UnknownName,
+            "memory must be one of .*, got 'konstant'. Did you mean 'constant'",
+        ),
         ("glm_fpl", {"memory": None}, UnknownName, "memory must be one of .*, got None"),
         ("glm_tsl", {"memory": "constant", "ridge": 0.0}, InvalidArgument, "ridge must be above 0 .*, got 0"),
         ("glm_fpl", {"memory": "constant", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "a summary starts"),
