@@ -425,6 +425,6 @@ def test_a_memory_that_refits_may_be_full():
 def test_a_run_longer_than_the_rows_kept_is_refused_before_playing():
     told = []
     world = logistic(n_features=FEATURES, n_arms=ARMS, arms_change=True)
-    with pytest.raises(HistoryFull, match=r"81 rounds .* keeps 80 rewards: make it with capacity=81"):
+    with pytest.raises(HistoryFull, match=r"rounds must be at most 80, .*, got 81\. Build the policy with capacity=81"):
         explorax.simulate(policy("glm_fpl", "refitted"), world, rounds=81, instances=1, progress=told.append)
     assert told == []
