@@ -52,10 +52,11 @@ def check_spanning(shape: tuple[int, ...], basis: Basis, remedy: str) -> None:
     """Raise unless the chosen arms span the feature space (values are looked at only outside compiled code)."""
     count, size = shape
     if count < size:
-        raise InvalidShape(f"{count} arms cannot span {size} features: {remedy}")
+        raise InvalidShape(f"arms must span the feature space, got {count} arms for {size} features. {remedy}.")
     if is_known(basis.pivots):
         spanned = int(rank(basis, size))
         if spanned < size:
             raise InvalidFeatures(
-                f"the arms span only {spanned} of {size} dimensions: {remedy}, or drop collinear features"
+                f"arms must span the feature space, got arms that span only {spanned} of {size} dimensions. {remedy}, "
+                "or drop collinear features."
             )
