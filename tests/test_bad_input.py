@@ -45,7 +45,12 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
         ),
         ("glm_tsl", {"ridge": 0}, errors.InvalidArgument, "ridge=0 with family='bernoulli'"),
         ("glm_tsl", {"ridge": 0, "family": "gaussian", "warmup": "none"}, errors.InvalidArgument, "ridge=0"),
-        ("glm_tsl", {"ridge": -1.0}, errors.InvalidArgument, "ridge=-1.0"),
+        (
+            "glm_tsl",
+            {"ridge": -1.0},
+            errors.InvalidArgument,
+            r"ridge must be a finite number of at least 0, got -1\.0\.",
+        ),
         ("lin_ts", {"ridge": 0.0}, errors.InvalidArgument, "ridge=0.0"),
         ("glm_tsl", {"warmup": "bases"}, errors.UnknownName, "did you mean 'basis'"),
         ("glm_tsl", {"warmup": "theory"}, errors.InvalidArgument, "give horizon=n"),
@@ -54,21 +59,36 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
         ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity=0"),
         ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity=2.5"),
         ("glm_tsl", {"when_full": "drop"}, errors.UnknownName, "when_full"),
-        ("glm_tsl", {"discount": 0.0}, errors.InvalidArgument, "discount=0.0 must be a number above 0 and at most 1"),
-        ("glm_tsl", {"discount": 1.01}, errors.InvalidArgument, "discount=1.01"),
-        ("glm_fpl", {"discount": float("nan")}, errors.InvalidArgument, "discount=nan"),
-        ("lin_ts", {"discount": "slow"}, errors.InvalidArgument, "discount='slow'"),
-        ("lin_ucb", {"discount": True}, errors.InvalidArgument, "discount=True"),
+        (
+            "glm_tsl",
+            {"discount": 0.0},
+            errors.InvalidArgument,
+            r"discount must be a number above 0 and at most 1, got 0\.0\.",
+        ),
+        ("glm_tsl", {"discount": 1.01}, errors.InvalidArgument, r"discount must be .* at most 1, got 1\.01"),
+        ("glm_fpl", {"discount": float("nan")}, errors.InvalidArgument, "discount must be .* at most 1, got nan"),
+        ("lin_ts", {"discount": "slow"}, errors.InvalidArgument, "discount must be .* at most 1, got 'slow'"),
+        ("lin_ucb", {"discount": True}, errors.InvalidArgument, "discount must be .* at most 1, got True"),
         ("glm_tsl", {"window": 0}, errors.InvalidArgument, "window=0 must be a whole number of at least 1"),
         ("ucb_glm", {"window": 2.5}, errors.InvalidArgument, "window=2.5"),
         ("lin_ts", {"window": -3}, errors.InvalidArgument, "window=-3"),
-        ("glm_tsl", {"window": 9, "discount": 0.9}, errors.InvalidArgument, "discount=0.9 and window=9 .* only one"),
-        ("lin_ts", {"window": 9, "discount": 0.9}, errors.InvalidArgument, "discount=0.9 and window=9 .* only one"),
+        (
+            "glm_tsl",
+            {"window": 9, "discount": 0.9},
+            errors.InvalidArgument,
+            r"discount must be 1 .* got 0\.9 with window=9\. Give only one",
+        ),
+        (
+            "lin_ts",
+            {"window": 9, "discount": 0.9},
+            errors.InvalidArgument,
+            r"discount must be 1 .* got 0\.9 with window=9\. Give only one",
+        ),
         (
             "glm_fpl",
             {"window": 9, "memory": "constant"},
             errors.InvalidArgument,
-            "window=9 with memory='constant': .* give a discount .* or memory='refitted'",
+            "window must be None with memory='constant', .* got 9. Give a discount .* or memory='refitted'",
         ),
         (
             "glm_tsl",
@@ -76,7 +96,12 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             errors.InvalidArgument,
             "ridge=0 with a discount or a window: .* give ridge > 0",
         ),
-        ("glm_tsl", {"tolerance": -1.0}, errors.InvalidArgument, "tolerance=-1.0"),
+        (
+            "glm_tsl",
+            {"tolerance": -1.0},
+            errors.InvalidArgument,
+            r"tolerance must be a finite number above 0, got -1\.0\.",
+        ),
         ("glm_tsl", {"noise_std": 0.0}, errors.InvalidArgument, "noise_std=0.0"),
         ("glm_ucb", {"radius": -1.0}, errors.InvalidArgument, "radius=-1.0"),
         ("glm_ucb", {"max_norm": 0.0}, errors.InvalidArgument, "max_norm=0.0"),
@@ -151,7 +176,7 @@ def test_act(start, arms, t, error, words):
 @pytest.mark.parametrize(
     ("start", "arm", "x", "reward", "error", "words"),
     [
-        (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward 2 is impossible in the bernoulli family"),
+        (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward must be between 0 and 1 in the bernoulli family, got 2"),
         (ARMS, 0, ARMS[0], -0.5, errors.InvalidReward, "between 0 and 1"),
         (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "not finite"),
         (ARMS, 0, ARMS[0], [1.0, 0.0], errors.InvalidShape, r"reward has shape \(2,\)"),
@@ -160,7 +185,14 @@ def test_act(start, arms, t, error, words):
         (ARMS, -1, ARMS[0], 1.0, errors.InvalidArgument, "arm=-1"),
         (ARMS, 0.0, ARMS[0], 1.0, errors.InvalidArgument, "arm=0.0 must be a whole number"),
         (ARMS, True, ARMS[1], 1.0, errors.InvalidArgument, "arm=True must be a whole number"),
-        (ARMS, 0, ARMS[1], 1.0, errors.InvalidArgument, "x is not the row of arm 0"),
+        (
+            ARMS,
+            0,
+            ARMS[1],
+            1.0,
+            errors.InvalidArgument,
+            "x must be the row of arm 0 that the state was made with, got other",
+        ),
         (ARMS, 0, ARMS[0, :2], 1.0, errors.InvalidShape, r"x has shape \(2,\) where \(3,\) is needed"),
         (ARMS, 0, ARMS, 1.0, errors.InvalidShape, "x has shape"),
         (ARMS, 0, np.full(3, np.nan), 1.0, errors.InvalidFeatures, "x contain"),
@@ -196,7 +228,7 @@ def test_a_full_history_says_so_and_keeps_what_it_has():
     state = policy.init(3)
     for i in range(4):
         state = policy.update(state, i, ARMS[i], 1.0)
-    with pytest.raises(errors.HistoryFull, match="all 4 rows are taken: give a larger capacity"):
+    with pytest.raises(errors.HistoryFull, match=r"All 4 rows are taken\. Give a larger capacity"):
         policy.update(state, 4, ARMS[4], 1.0)
     assert state.memory.past.dropped == 0
     # A compiled loop cannot raise; it keeps the first rows and counts the rest.

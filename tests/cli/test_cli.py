@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_
         (["arena", "--policies", "uniform", "uniform"], "policies must be different ones, got uniform twice"),
         (["theory", "--features", "5", "--rounds", "99", "--min-slope", "1e-300"], "min_slope must be large enough"),
         (["reproduce", "logistic", "--policies", "glm_tls"], "unknown policy 'glm_tls': did you mean 'glm_tsl'?"),
-        (["reproduce", "logistic", "--ridge", "-1"], "ridge=-1"),
+        (["reproduce", "logistic", "--ridge", "-1"], "ridge must be a finite number of at least 0, got -1"),
         (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
         (["reproduce", "logistic", "--parameter-variance", "-2"], "parameter_variance=-2"),
         (["reproduce", "logistic", "--processes", "0"], "processes=0 must be"),

@@ -388,8 +388,18 @@ def test_only_a_memory_that_refits_grows_with_its_capacity():
         ("glm_fpl", {"memory": "konstant"}, UnknownName, "unknown memory 'konstant': did you mean 'constant'?"),
         ("glm_fpl", {"memory": None}, UnknownName, "unknown memory None"),
         ("glm_tsl", {"memory": "constant", "ridge": 0.0}, InvalidArgument, "ridge=0"),
-        ("glm_fpl", {"memory": "constant", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "a summary starts"),
-        ("glm_fpl", {"memory": "refitted", "ridge": 0.0, "family": "gaussian"}, InvalidArgument, "a summary starts"),
+        (
+            "glm_fpl",
+            {"memory": "constant", "ridge": 0.0, "family": "gaussian"},
+            InvalidArgument,
+            "a summary starts from the ridge, got 0",
+        ),
+        (
+            "glm_fpl",
+            {"memory": "refitted", "ridge": 0.0, "family": "gaussian"},
+            InvalidArgument,
+            "a summary starts from the ridge, got 0",
+        ),
         (
             "glm_ucb",
             {"memory": "constant", "radius": 2.0},
@@ -413,7 +423,7 @@ def test_a_memory_that_refits_may_be_full():
     refits = policy("glm_fpl", "refitted")
     state = refits.init(FEATURES)
     full = state.memory.rows._replace(seen=jnp.asarray(80))
-    with pytest.raises(HistoryFull, match="all 80 rows are taken"):
+    with pytest.raises(HistoryFull, match="All 80 rows are taken"):
         refits.update(state._replace(memory=state.memory._replace(rows=full)), 0, np.ones(FEATURES), 1.0)
 
 
