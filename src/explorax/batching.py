@@ -7,7 +7,7 @@ never waits.
 
 **Where needed.**  Under `vmap`, a `cond` computes both of its branches for all elements.  `where_needed` skips the
 computation if no element of a batch needs it.  On a CPU, the elements that need it are taken out of a large batch and
-served in small groups.  On other devices, and in small batches, all elements get it as soon as one needs it, which
+served eight at a time.  On other devices, and if the batch is small, all elements get it as soon as one needs it, which
 costs the same.
 
 **Only where.**  `only_where` is for work that all elements of a batch need in the same rounds, and for large states.
@@ -131,7 +131,7 @@ def batched_by(one: Callable[..., Any], many: Callable[..., Any]) -> Callable[..
 
 
 def full(size: int, batched: Any, arguments: Any) -> tuple[Any, ...]:
-    """Broadcast the arguments of a batching rule that have no batch axis to the size of the batch."""
+    """Repeat the arguments of a batching rule that have no batch axis, up to the size of the batch."""
     return jax.tree.map(
         lambda has, leaf: leaf if has else jnp.broadcast_to(leaf, (size, *jnp.shape(leaf))), tuple(batched), arguments
     )

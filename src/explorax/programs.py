@@ -102,7 +102,7 @@ def forget() -> None:
 
 
 def drop(functions: list[Any], at_once: bool) -> None:
-    """Free the programs of compiled functions; if `at_once`, collect garbage until memory maps are free again."""
+    """Drop the programs of compiled functions; if `at_once`, collect garbage until memory maps are free again."""
     for function in functions:
         function.clear_cache()
     if functions and at_once:

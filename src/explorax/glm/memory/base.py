@@ -108,7 +108,7 @@ class Wanted(NamedTuple):
         ridge: The penalty λ.
         capacity: The number of rewards to keep, if they are kept one by one.
         drops_oldest: Whether a new reward drives out the oldest one if there is no more room.
-        discount: The discount γ; 1 if there is none.
+        discount: The discount γ; 1 if there is no discount.
         window: The number of rewards in the window; None if there is no window.
         buffer: The number of rewards in the buffer of a summary; 0 if there is no buffer.
         widths: Whether the policy calls `Memory.widths`.

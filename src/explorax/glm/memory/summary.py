@@ -65,7 +65,7 @@ class Summary(NamedTuple):
         rows: The rewards for refits; None if they are not kept.
         refit_at: The number of rewards at the next refit.
         turn: The coordinate whose prior is put back next; None if there is no discount.
-        buffer: The buffer of the last rewards; None if there is none.
+        buffer: The buffer of the last rewards; None if there is no buffer.
         forgetting: How the memory forgets.
     """
 
