@@ -118,7 +118,7 @@ CALLS = [  # kind of agent, method, arguments, error and its message
     ("fixed", "learn", ([1, 1], [1.0, 0.0]), errors.AlreadyRewarded, "decision 1 is named twice"),
     ("fixed", "learn", ([1, 0], [1.0, 0.0]), errors.AlreadyRewarded, "decision 0 has had its reward already"),
     ("fixed", "learn", (1, 2.0), errors.InvalidReward, "reward must be between 0 and 1 in the bernoulli family, got 2"),
-    ("fixed", "learn", ([1, 2], [1.0, -1.0]), errors.InvalidReward, "reward -1 is impossible"),
+    ("fixed", "learn", ([1, 2], [1.0, -1.0]), errors.InvalidReward, "reward must be between 0 and 1 in the bernoulli family, got -1"),
     ("fixed", "learn", (1, float("nan")), errors.InvalidReward, "reward must be finite, got nan"),
     ("fixed", "learn", (1, None), errors.InvalidReward, "reward must be a number, got None"),
     ("fixed", "learn", (1, "yes"), errors.InvalidReward, "reward must be a number, got 'yes'"),

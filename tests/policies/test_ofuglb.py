@@ -189,7 +189,7 @@ def test_new_arms_start_from_what_is_known():
         ({"family": "poisson"}, UnknownName, "family"),
         ({"warmup": "all"}, UnknownName, "warmup"),
         ({"warmup": "theory", "horizon": 9}, InvalidArgument, "warmup='theory'"),
-        ({"tolerance": 0.0}, InvalidArgument, "tolerance=0.0"),
+        ({"tolerance": 0.0}, InvalidArgument, r"tolerance must be a finite number above 0, got 0\.0"),
     ],
 )
 def test_bad_settings_are_explained(settings, error, words):
