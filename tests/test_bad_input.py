@@ -60,7 +60,7 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             errors.InvalidArgument,
             "scale must be left out with design='theory', .*, got 1.0. Leave out the scale or the design",
         ),
-        ("glm_tsl", {"design": "theory", "horizon": 0}, errors.InvalidArgument, "rounds=0"),
+        ("glm_tsl", {"design": "theory", "horizon": 0}, errors.InvalidArgument, "rounds must be a whole number of at least .*, got 0"),
         ("glm_tsl", {"family": "bernouli"}, errors.UnknownName, "Did you mean 'bernoulli'"),
         (
             "glm_tsl",
@@ -80,7 +80,7 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             errors.InvalidArgument,
             "ridge must be above 0 with family 'gaussian' and warmup 'none', .*, got 0",
         ),
-        ("glm_tsl", {"ridge": -1.0}, errors.InvalidArgument, "ridge must be a finite number above 0, got -1.0"),
+        ("glm_tsl", {"ridge": -1.0}, errors.InvalidArgument, "ridge must be a finite number of at least 0, got -1.0"),
         ("lin_ts", {"ridge": 0.0}, errors.InvalidArgument, "ridge must be a finite number above 0, got 0.0"),
         ("glm_tsl", {"warmup": "bases"}, errors.UnknownName, "Did you mean 'basis'"),
         (
@@ -101,24 +101,39 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             errors.InvalidArgument,
             "warmup must be 'none', 'basis' or 'first' for this policy, .*, got 'theory'",
         ),
-        ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity=0"),
-        ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity=2.5"),
+        ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity must be a whole number of at least .*, got 0"),
+        ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity must be a whole number of at least .*, got 2.5"),
         ("glm_tsl", {"when_full": "drop"}, errors.UnknownName, "when_full"),
-        ("glm_tsl", {"discount": 0.0}, errors.InvalidArgument, "discount=0.0 must be a number above 0 and at most 1"),
-        ("glm_tsl", {"discount": 1.01}, errors.InvalidArgument, "discount=1.01"),
-        ("glm_fpl", {"discount": float("nan")}, errors.InvalidArgument, "discount=nan"),
-        ("lin_ts", {"discount": "slow"}, errors.InvalidArgument, "discount='slow'"),
-        ("lin_ucb", {"discount": True}, errors.InvalidArgument, "discount=True"),
+        (
+            "glm_tsl",
+            {"discount": 0.0},
+            errors.InvalidArgument,
+            r"discount must be a number above 0 and at most 1, got 0\.0\.",
+        ),
+        ("glm_tsl", {"discount": 1.01}, errors.InvalidArgument, r"discount must be .* at most 1, got 1\.01"),
+        ("glm_fpl", {"discount": float("nan")}, errors.InvalidArgument, "discount must be .* at most 1, got nan"),
+        ("lin_ts", {"discount": "slow"}, errors.InvalidArgument, "discount must be .* at most 1, got 'slow'"),
+        ("lin_ucb", {"discount": True}, errors.InvalidArgument, "discount must be .* at most 1, got True"),
         ("glm_tsl", {"window": 0}, errors.InvalidArgument, "window must be a whole number of at least 1, got 0"),
-        ("ucb_glm", {"window": 2.5}, errors.InvalidArgument, "window must be a whole number of at least .*, got 2.5"),
-        ("lin_ts", {"window": -3}, errors.InvalidArgument, "window must be a whole number of at least .*, got -3"),
-        ("glm_tsl", {"window": 9, "discount": 0.9}, errors.InvalidArgument, "discount=0.9 and window=9 .* only one"),
-        ("lin_ts", {"window": 9, "discount": 0.9}, errors.InvalidArgument, "discount=0.9 and window=9 .* only one"),
+        ("ucb_glm", {"window": 2.5}, errors.InvalidArgument, "window must be a whole number of at least 1, got 2.5"),
+        ("lin_ts", {"window": -3}, errors.InvalidArgument, "window must be a whole number of at least 1, got -3"),
+        (
+            "glm_tsl",
+            {"window": 9, "discount": 0.9},
+            errors.InvalidArgument,
+            r"discount must be 1 .* got 0\.9 with window=9\. Give only one",
+        ),
+        (
+            "lin_ts",
+            {"window": 9, "discount": 0.9},
+            errors.InvalidArgument,
+            r"discount must be 1 .* got 0\.9 with window=9\. Give only one",
+        ),
         (
             "glm_fpl",
             {"window": 9, "memory": "constant"},
             errors.InvalidArgument,
-            "window=9 with memory='constant': .* give a discount .* or memory='refitted'",
+            "window must be None with memory='constant', .* got 9. Give a discount .* or memory='refitted'",
         ),
         (
             "glm_tsl",
@@ -127,9 +142,9 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             "ridge must be above 0 with a discount or a window, .*, got 0",
         ),
         ("glm_tsl", {"tolerance": -1.0}, errors.InvalidArgument, "tolerance must be a finite number above 0, got -1.0"),
-        ("glm_tsl", {"noise_std": 0.0}, errors.InvalidArgument, "noise_std=0.0"),
+        ("glm_tsl", {"noise_std": 0.0}, errors.InvalidArgument, "noise_std must be a finite number above 0, got 0.0"),
         ("glm_ucb", {"radius": -1.0}, errors.InvalidArgument, "radius must be a finite number above 0, got -1.0"),
-        ("glm_ucb", {"max_norm": 0.0}, errors.InvalidArgument, "max_norm=0.0"),
+        ("glm_ucb", {"max_norm": 0.0}, errors.InvalidArgument, "max_norm must be a finite number above 0, got 0.0"),
         ("lin_ucb", {"norm_bound": 0.0}, errors.InvalidArgument, "norm_bound must be a finite number above 0, got 0.0"),
         ("lin_ts", {"delta": 1.5}, errors.InvalidArgument, "delta must be a probability between 0 and 1, got 1.5"),
         ("lin_ts", {"horizon": 0}, errors.InvalidArgument, "horizon must be a number of rounds of at least 1, got 0"),
@@ -140,7 +155,7 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             "horizon must be a number of rounds of at least 1, got 'long'",
         ),
         ("lin_ts", {"delta": "low"}, errors.InvalidArgument, "delta must be a probability between 0 and 1, got 'low'"),
-        ("glm_tsl", {"design": "theory", "horizon": "long"}, errors.InvalidArgument, "rounds='long'"),
+        ("glm_tsl", {"design": "theory", "horizon": "long"}, errors.InvalidArgument, "rounds must be a whole number of at least .*, got 'long'"),
     ],
 )
 def test_settings(name, settings, error, words):
@@ -155,10 +170,10 @@ def test_settings(name, settings, error, words):
         ({}, np.zeros((0, 3)), errors.InvalidShape, "shape"),
         ({}, np.full((6, 3), np.nan), errors.InvalidFeatures, "NaN or infinity"),
         ({}, np.full((6, 3), np.inf), errors.InvalidFeatures, "NaN or infinity"),
-        ({}, "arms", errors.InvalidFeatures, "cannot be read as an array"),
+        ({}, "arms", errors.InvalidFeatures, "arms must be an array of numbers, got 'arms'"),
         ({}, 0, errors.InvalidArgument, "arms must be a matrix or a number of features of at least 1, got 0"),
         ({}, -3, errors.InvalidArgument, "arms must be a matrix or a number of features of at least 1, got -3"),
-        (NO_RIDGE, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features: use warmup='basis' with a ridge"),
+        (NO_RIDGE, ARMS[:2], errors.InvalidShape, r"got 2 arms for 3 features\. Use warmup='basis' with a ridge"),
         (
             NO_RIDGE | {"warmup": "first"},
             ARMS[:2],
@@ -166,7 +181,7 @@ def test_settings(name, settings, error, words):
             "arms must have at least the 3 rows .* pulls, got 2. Give a ridge above 0",
         ),
         (NO_RIDGE, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
-        (THEORY, ARMS[:2], errors.InvalidShape, "2 arms cannot span 3 features"),
+        (THEORY, ARMS[:2], errors.InvalidShape, "arms must span the feature space, got 2 arms for 3 features"),
         (THEORY, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
         ({"n_features": 3}, ARMS @ np.diag([1.0, 1.0, 0.0]), errors.InvalidFeatures, "span only 2 of 3 dimensions"),
     ],
@@ -223,7 +238,7 @@ def test_act(start, arms, t, error, words):
 @pytest.mark.parametrize(
     ("start", "arm", "x", "reward", "error", "words"),
     [
-        (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward 2 is impossible in the bernoulli family"),
+        (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward must be between 0 and 1 in the bernoulli family, got 2"),
         (ARMS, 0, ARMS[0], -0.5, errors.InvalidReward, "between 0 and 1"),
         (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "not finite"),
         (ARMS, 0, ARMS[0], [1.0, 0.0], errors.InvalidShape, r"reward must be one number, got shape \(2,\)"),
@@ -239,11 +254,11 @@ def test_act(start, arms, t, error, words):
         (ARMS, -1, ARMS[0], 1.0, errors.InvalidArgument, "arm must be a whole number from 0 to 5, .*, got -1"),
         (ARMS, 0.0, ARMS[0], 1.0, errors.InvalidArgument, "arm must be a whole number from 0 to 5, .*, got 0.0"),
         (ARMS, True, ARMS[1], 1.0, errors.InvalidArgument, "arm must be a whole number from 0 to 5, .*, got True"),
-        (ARMS, 0, ARMS[1], 1.0, errors.InvalidArgument, "x is not the row of arm 0"),
+        (ARMS, 0, ARMS[1], 1.0, errors.InvalidArgument, "x must be the row of arm 0 that the state was made with, got other"),
         (ARMS, 0, ARMS[0, :2], 1.0, errors.InvalidShape, r"x must have shape \(3,\), got \(2,\)"),
         (ARMS, 0, ARMS, 1.0, errors.InvalidShape, r"x must have shape \(3,\), got \(6, 3\)"),
-        (ARMS, 0, np.full(3, np.nan), 1.0, errors.InvalidFeatures, "x contain"),
-        (3, 0, np.full(3, np.inf), 1.0, errors.InvalidFeatures, "x contain"),
+        (ARMS, 0, np.full(3, np.nan), 1.0, errors.InvalidFeatures, "x must be finite, got NaN or infinity"),
+        (3, 0, np.full(3, np.inf), 1.0, errors.InvalidFeatures, "x must be finite, got NaN or infinity"),
     ],
 )
 def test_update_raises_and_changes_nothing(start, arm, x, reward, error, words):
@@ -275,7 +290,7 @@ def test_a_full_history_says_so_and_keeps_what_it_has():
     state = policy.init(3)
     for i in range(4):
         state = policy.update(state, i, ARMS[i], 1.0)
-    with pytest.raises(errors.HistoryFull, match="all 4 rows are taken: give a larger capacity"):
+    with pytest.raises(errors.HistoryFull, match=r"All 4 rows are taken\. Give a larger capacity"):
         policy.update(state, 4, ARMS[4], 1.0)
     assert state.memory.past.dropped == 0
     # A compiled loop cannot raise; it keeps the first rows and counts the rest.

@@ -256,9 +256,9 @@ def test_a_failed_download_says_what_was_tried_and_what_to_do(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("absent", "source", "words"),
     [
-        ("pooch", "mnist", r"downloading .* needs pooch: pip install 'explorax\[experiments\]'"),
-        ("sklearn.datasets", "digits", r"digits needs sklearn.datasets: pip install 'explorax\[experiments\]'"),
-        ("pyarrow", "table.csv", r"reading a table needs pyarrow: pip install 'explorax\[experiments\]'"),
+        ("pooch", "mnist", r"^Downloading .* needs pooch\. Install it with pip install 'explorax\[experiments\]'\."),
+        ("sklearn.datasets", "digits", r"digits needs sklearn\.datasets\. Install .* 'explorax\[experiments\]'\."),
+        ("pyarrow", "table.csv", r"^Reading a table needs pyarrow\. Install .* 'explorax\[experiments\]'\."),
     ],
 )
 def test_a_missing_package_is_named(tmp_path, monkeypatch, absent, source, words):

@@ -12,5 +12,6 @@ def test_a_module_that_is_there():
 
 
 def test_a_module_that_is_missing():
-    with pytest.raises(ImportError, match=r"^a figure needs no_such_module: pip install 'explorax\[deep\]'$"):
+    message = r"^A figure needs no_such_module\. Install it with pip install 'explorax\[deep\]'\.$"
+    with pytest.raises(ImportError, match=message):
         optional("no_such_module", "a figure", extra="deep")

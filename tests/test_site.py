@@ -184,7 +184,7 @@ def test_what_is_broken_fails_the_build(copy, tmp_path):
         ("../README.md", "docs/errata.md", "index.md"),
         ("../CHANGELOG.md", "docs/errata.md", "changelog.md"),
         ("docs/results.md#speed", "CHANGELOG.md", "results.md#speed"),
-        ("src/explorax/theory.py", "ARCHITECTURE.md", "source/src/explorax/theory.py.md"),
+        ("src/explorax/networks.py", "ARCHITECTURE.md", "source/src/explorax/networks.py.md"),
         ("../examples", "docs/errata.md", "source/examples.md"),
         ("../nowhere.py", "docs/errata.md", "../nowhere.py"),
         ("../../elsewhere.py", "docs/errata.md", "../../elsewhere.py"),

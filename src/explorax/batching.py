@@ -1,14 +1,16 @@
-"""What a batch under `vmap` does otherwise than one element alone.
+"""Batching rules: what `vmap` does with functions that are better not vectorized.
 
 **One by one.**  On a CPU, JAX hands a batch of matrices to LAPACK on threads of XLA's pool, and the call waits there
-for other threads of the same pool.  With as many such calls under way as the pool has threads (two, on a small machine)
-all wait forever.  Calls of LAPACK therefore take one matrix of a batch at a time on a CPU, which never waits.
+for other threads of the same pool.  If as many such calls are under way as the pool has threads (two, on a small
+machine), all of them wait forever.  Calls of LAPACK therefore take one matrix of a batch at a time on a CPU, which
+never waits.
 
-**Where needed.**  Under `vmap` a `cond` computes both of its branches for all elements.  `where_needed` computes
-nothing as long as no element of a batch needs it.  On a CPU those that do are taken out of a large batch and served in
-small groups; elsewhere, and in small batches, all get it once one does, which costs the same.
+**Where needed.**  Under `vmap`, a `cond` computes both of its branches for all elements.  `where_needed` skips the
+computation if no element of a batch needs it.  On a CPU, the elements that need it are taken out of a large batch and
+served eight at a time.  On other devices, and if the batch is small, all elements get it as soon as one needs it, which
+costs the same.
 
-**Only where.**  The same for work that comes in phases, and with large states, for all elements at a time.
+**Only where.**  `only_where` is for work that all elements of a batch need in the same rounds, and for large states.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,7 @@ GROUP = 8  # elements of a batch that rare work is done for at a time
 
 
 def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which `vmap` on a CPU maps over the batch one element at a time."""
+    """Wrap a function of arrays so that `vmap` on a CPU calls it for one element of the batch at a time."""
     mapped = custom_vmap(function)
 
     @mapped.def_vmap
@@ -40,7 +42,18 @@ def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
-    """function(*arguments) where it is needed, else `otherwise`, or the function there too: both must be right."""
+    """Compute a function only for the elements of a batch that need it.
+
+    Args:
+        needed: Whether the function is needed, a scalar truth value.
+        function: The function to compute.
+        arguments: Its arguments.
+        otherwise: A result that is right if the function is not needed, of the structure that the function returns.
+
+    Returns:
+        `function(*arguments)` for elements that need it.  For others, either `otherwise` or the function's result, so
+        that both must be right.
+    """
 
     def one(needed: Array, arguments: tuple[Any, ...], otherwise: Any) -> Any:
         return lax.cond(needed, lambda: function(*arguments), lambda: otherwise)
@@ -63,10 +76,19 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[A
 
 
 def only_where(needed: Array, function: Callable[..., Any], state: Any, arguments: tuple[Any, ...]) -> Any:
-    """function(state, *arguments) where it is needed, and the state elsewhere: for work that a batch does all at once.
+    """Update the state of the elements of a batch that need it, and leave the states of all others as they are.
 
-    On a CPU it is a loop of one turn or none: a `cond` would copy a large state even where nothing is done.  On a GPU
-    such a loop gave wrong results (jax 0.11, with the graphs of `devices.py`), and copies are cheap.
+    On a CPU, this is a loop of one turn or none, because a `cond` would copy a large state even if nothing is done.  On
+    a GPU, such a loop gave wrong results (jax 0.11, with the graphs of `devices.py`), and copies are cheap.
+
+    Args:
+        needed: Whether the update is needed, a scalar truth value.
+        function: A function of the state and the arguments, which returns a new state.
+        state: The state.
+        arguments: The other arguments of the function.
+
+    Returns:
+        `function(state, *arguments)` for elements that need it, and `state` for all others.
     """
 
     def one(needed: Array, state: Any, arguments: tuple[Any, ...]) -> Any:
@@ -91,7 +113,7 @@ def only_where(needed: Array, function: Callable[..., Any], state: Any, argument
 
 
 def batched_by(one: Callable[..., Any], many: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that does `one` alone, and `many` under `vmap`; a batch of batches is one large batch."""
+    """Build a function that calls `one` for a single element, and `many` for a batch under one or several `vmap`s."""
     alone, batch = custom_vmap(one), custom_vmap(many)
 
     @alone.def_vmap
@@ -109,7 +131,7 @@ def batched_by(one: Callable[..., Any], many: Callable[..., Any]) -> Callable[..
 
 
 def full(size: int, batched: Any, arguments: Any) -> tuple[Any, ...]:
-    """The arguments of a batching rule, repeated where they are the same for all of the batch."""
+    """Repeat the arguments of a batching rule that have no batch axis, up to the size of the batch."""
     return jax.tree.map(
         lambda has, leaf: leaf if has else jnp.broadcast_to(leaf, (size, *jnp.shape(leaf))), tuple(batched), arguments
     )

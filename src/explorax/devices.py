@@ -1,7 +1,7 @@
-"""What JAX should know about the machine before it is imported.
+"""Settings of JAX and XLA that have to be made before JAX starts.
 
-A flag that the installed jaxlib does not know ends the process the moment JAX starts.  So every flag that is set here
-or in the tests is tried first, in a process of its own (`known_flags`).
+A flag that the installed jaxlib does not know ends the process as soon as JAX starts.  Every flag that is set here or
+in the tests is therefore tried first, in a process of its own (`known_flags`).
 """
 
 import os
@@ -32,7 +32,10 @@ else:
 
 
 def prepare() -> None:
-    """Let a GPU, if there is one, run whole loops as graphs of fixed kernels; to be called before JAX starts."""
+    """Set XLA_FLAGS so that a GPU, if there is one, runs loops as graphs of fixed kernels.
+
+    Call this function before JAX starts.
+    """
     gpu = Path("/dev/nvidiactl").exists() and os.environ.get("JAX_PLATFORMS", "") != "cpu"
     if gpu and sys.platform == "linux":
         os.environ["XLA_FLAGS"] = with_flags(GRAPHS, SAME_KERNELS, LIBRARY_PRODUCTS)
@@ -56,14 +59,14 @@ def with_flags(*flags: str) -> str:
 
 @cache
 def known_flags(*flags: str) -> tuple[str, ...]:
-    """Return those of the flags that the installed jaxlib knows; the others would end the process."""
+    """Return the flags that the installed jaxlib knows; any other would end the process."""
     if starts_with(flags):
         return flags
     return () if len(flags) == 1 else tuple(flag for one in flags for flag in known_flags(one))
 
 
 def starts_with(flags: tuple[str, ...]) -> bool:
-    """Return whether XLA starts with these flags, tried in a process of its own."""
+    """Return whether XLA starts with these flags, by trying it in another process."""
     environment = os.environ | {"XLA_FLAGS": " ".join(flags), "JAX_PLATFORMS": "cpu"}
     tried = subprocess.run(
         [sys.executable, "-c", PROBE],
@@ -77,10 +80,10 @@ def starts_with(flags: tuple[str, ...]) -> bool:
 
 
 def decide_inline() -> None:
-    """Let small programs on a CPU run in the thread that calls them; to be called before JAX starts.
+    """Let small programs on a CPU run in the thread that calls them; call it before JAX starts.
 
-    JAX otherwise hands every program to a thread of its own, which takes longer than a decision.  Worth it in a process
-    whose work is decisions; one that computes much beside them loses what running ahead gains.
+    By default, JAX hands every program to another thread, which takes longer than a decision.  This setting pays in a
+    process that mostly makes decisions.  In a process that also computes much else, asynchronous dispatch is faster.
     """
     import jax
 

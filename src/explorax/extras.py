@@ -1,12 +1,25 @@
-"""Packages that only some uses need, imported when they are: the library itself needs jax and numpy."""
+"""Packages that only some uses need, imported when they are needed; the library itself needs jax and numpy only."""
 
 import importlib
 from typing import Any
 
 
 def optional(module: str, purpose: str, extra: str = "experiments") -> Any:
-    """A module of an extra; where it is missing, the error says what it is needed for and how to get it."""
+    """Import a module of an optional package.
+
+    Args:
+        module: The name of the module, for example "sklearn.base".
+        purpose: What the module is needed for, as the subject of a sentence: "a figure".
+        extra: The extra of explorax that installs the package.  Default: "experiments".
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: If the package is not installed.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{purpose} needs {module}: pip install 'explorax[{extra}]'") from error
+        subject = purpose[:1].upper() + purpose[1:]
+        raise ImportError(f"{subject} needs {module}. Install it with pip install 'explorax[{extra}]'.") from error

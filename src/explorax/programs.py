@@ -1,10 +1,10 @@
-"""Compiled programs, of which a process keeps those that it used last.
+"""A cache of compiled programs that drops the least recently used ones.
 
 A program is compiled for one shape of its arguments.  It occupies some hundred memory maps, of which Linux grants a
 process 65 530 (`vm.max_map_count`), and a process that runs out of them is killed in the middle of a compilation.  JAX
-keeps thousands of programs, so a process that meets ever new shapes would get there.  Here the least recently used
-programs are dropped when there are more than `MOST`, and the older half when half of the memory maps are taken.  If
-that is not enough, all that JAX keeps is dropped.  What is needed again is compiled again.
+keeps thousands of programs, so a process that meets ever new shapes would run out.  Here, the least recently used
+programs are dropped when there are more than `MOST` of them, and the older half when half of the memory maps are taken.
+If that is not enough, all programs that JAX keeps are dropped.  A program that is needed again is compiled again.
 """
 
 import functools
@@ -28,7 +28,7 @@ _clock = itertools.count()
 
 
 class Program:
-    """A compiled function, and when it was last asked for."""
+    """A compiled function, and the time of its last use."""
 
     __slots__ = ("function", "used")
 
@@ -37,9 +37,14 @@ class Program:
 
 
 def kept(make: Callable[..., Function]) -> Callable[..., Function]:
-    """Decorate a maker of compiled functions: equal arguments give the same function, as long as it is kept.
+    """Decorate a function that makes compiled functions, so that equal arguments give the same one while it is kept.
 
-    A function that is made must be called with arguments of one shape only, so that it is one program.
+    Args:
+        make: A function of hashable arguments that returns a compiled function.  The latter must be called with
+            arguments of one shape only, so that it is one program.
+
+    Returns:
+        The function, with a cache that is shared by all functions decorated in this way.
     """
 
     @functools.wraps(make)
@@ -55,7 +60,7 @@ def kept(make: Callable[..., Function]) -> Callable[..., Function]:
 
 
 def bounded_jit(function: Function, **options: Any) -> Function:
-    """Compile a function like `jax.jit`, and drop its programs when there is no room for another one."""
+    """Compile a function like `jax.jit`, and drop its programs if there is no room for another one."""
     programs: Any = jax.jit(function, **options)
     seen = 0
 
@@ -74,7 +79,7 @@ def bounded_jit(function: Function, **options: Any) -> Function:
 
 
 def keep(key: Hashable, program: Program) -> Program:
-    """Keep a new program, and drop those that were not used for longest if there is no room for it."""
+    """Add a program to the cache, and drop the least recently used ones if there is no room for it."""
     crowded = maps_are_scarce()
     with _lock:
         program = _programs.setdefault(key, program)  # another thread may have been faster
@@ -86,18 +91,18 @@ def keep(key: Hashable, program: Program) -> Program:
 
 
 def count() -> int:
-    """Return how many programs are kept."""
+    """Return the number of programs in the cache."""
     return len(_programs)
 
 
 def forget() -> None:
-    """Keep none of the programs."""
+    """Clear the cache of programs."""
     with _lock:
         _programs.clear()
 
 
 def drop(functions: list[Any], at_once: bool) -> None:
-    """Free the programs of compiled functions."""
+    """Drop the programs of compiled functions; if `at_once`, collect garbage until memory maps are free again."""
     for function in functions:
         function.clear_cache()
     if functions and at_once:
@@ -109,7 +114,7 @@ def drop(functions: list[Any], at_once: bool) -> None:
 
 
 def maps_are_scarce() -> bool:
-    """Tell whether half of the memory maps of this process are taken; False where there is no such limit."""
+    """Return whether half of the memory maps of this process are taken; False if the system has no such limit."""
     try:
         return 2 * IN_USE.read_bytes().count(b"\n") > int(GRANTED.read_text())
     except OSError:

@@ -174,7 +174,9 @@ def full(tmp_path, name="glm_tsl", **settings):
 def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
     agent, waiting = full(tmp_path, warmup="none")
     remedy = r"Agent.load\(path, make\('glm_tsl', capacity=6, warmup='none'\)\)"
-    with pytest.raises(errors.HistoryFull, match=f"all 3 rows are taken: give a larger capacity.*{remedy}"):
+    with pytest.raises(
+        errors.HistoryFull, match=rf"All 3 rows are taken\. Give a larger capacity.*newest\. An agent.*{remedy}"
+    ):
         agent.learn(waiting, [1.0, 0.0])
     larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, warmup="none"))
     larger.learn(waiting, [1.0, 0.0])

@@ -144,7 +144,11 @@ def test_bad_settings_are_explained(change, error, message):
             r"curve 'GLM-TSL \(informal\)' and panel 'a' both set 'scale': leave one out",
         ),
         ({"panels": [LITTLE | {"curve_settings": {"rigde": 1}}]}, UnknownName, "Did you mean 'ridge'"),
-        ({"panels": [LITTLE | {"curve_settings": {"ridge": -1}}]}, InvalidArgument, "ridge=-1"),
+        (
+            {"panels": [LITTLE | {"curve_settings": {"ridge": -1}}]},
+            InvalidArgument,
+            "ridge must be a finite number of at least 0, got -1",
+        ),
     ],
 )
 def test_bad_panels_are_explained(change, error, message):

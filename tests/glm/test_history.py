@@ -33,7 +33,7 @@ def test_rows_keep_what_came_first_and_count_what_did_not_fit():
     np.testing.assert_array_equal(history.features, X[:20])
     np.testing.assert_array_equal(history.sums, Y[:20])
     assert history.dropped == 5
-    with pytest.raises(HistoryFull, match="all 20 rows are taken"):
+    with pytest.raises(HistoryFull, match="All 20 rows are taken"):
         check_room(history)
 
 

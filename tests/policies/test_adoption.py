@@ -72,7 +72,9 @@ def test_a_refitted_memory_becomes_exact_again(full):
 
 
 def test_the_newest_are_kept_where_the_oldest_may_go(full):
-    with pytest.raises(HistoryFull, match=f"{SEEN} rewards are kept where there is room for 5"):
+    with pytest.raises(
+        HistoryFull, match=f"capacity must be at least {SEEN}, the number of rewards that are kept, got 5"
+    ):
         adopt(tsl(capacity=5), full, tsl(capacity=5).init(D))
     forgetful = tsl(capacity=5, when_full="forget")
     state = adopt(forgetful, full, forgetful.init(D))

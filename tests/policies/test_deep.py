@@ -479,12 +479,14 @@ def test_bad_settings(name, settings, error, words):
 @pytest.mark.parametrize("name", DEEP)
 def test_impossible_rewards_are_refused(name):
     policy = build(name, **settings_of(name))
-    with pytest.raises(errors.InvalidReward, match="impossible in the bernoulli family"):
+    with pytest.raises(errors.InvalidReward, match="reward must be between 0 and 1 in the bernoulli family"):
         policy.update(policy.init(FEATURES), 0, np.ones(FEATURES), 2.0)
 
 
 def test_without_optax_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
-    with pytest.raises(ImportError, match=r"a deep policy needs optax: pip install 'explorax\[deep\]'"):
+    with pytest.raises(
+        ImportError, match=r"^A deep policy needs optax\. Install it with pip install 'explorax\[deep\]'\."
+    ):
         explorax.make("deep_fpl", learning_rate=0.123)
     explorax.make("deep_fpl", optimizer=optax.sgd(0.1))  # one's own is enough

@@ -278,5 +278,5 @@ def test_bad_settings(name, settings, error, words):
 
 @pytest.mark.parametrize("policy", [glm_ensemble(), deep_ensemble()], ids=["glm", "deep"])
 def test_impossible_rewards_are_refused(policy):
-    with pytest.raises(errors.InvalidReward, match="impossible in the bernoulli family"):
+    with pytest.raises(errors.InvalidReward, match="reward must be between 0 and 1 in the bernoulli family"):
         policy.update(policy.init(FEATURES), 0, np.ones(FEATURES), 2.0)

@@ -204,5 +204,5 @@ def test_bad_settings_are_explained(settings, error, words):
 def test_a_full_memory_is_refused():
     policy = explorax.make("ofuglb_e", capacity=1)
     state = policy.update(policy.init(FEATURES), 0, ARMS[0], 1.0)
-    with pytest.raises(HistoryFull, match="all 1 rows are taken"):
+    with pytest.raises(HistoryFull, match="All 1 rows are taken"):
         policy.update(state, 0, ARMS[0], 1.0)

@@ -346,6 +346,6 @@ def check_room_for(policy: Policy, state: State, count: int) -> None:
             larger = {**settings, "capacity": 2 * rows.capacity}
             listed = "".join(f", {key}={value!r}" for key, value in larger.items())
             raise HistoryFull(
-                f"{error}. An agent that is full goes on with more room after agent.save(path) and "
+                f"{error} An agent that is full goes on with more room after agent.save(path) and "
                 f"Agent.load(path, make({name!r}{listed}))"
             ) from None

@@ -1,1 +1,1 @@
-"""Generalized linear models: reward families, what is remembered of the past, and the fit."""
+"""Generalized linear models: reward families, records of the past, and fits."""

@@ -1,20 +1,21 @@
-"""Minima over a ball ‖θ‖ ≤ S, for estimates that must not lie outside of it.
+"""Minima over a ball ‖θ‖ ≤ S, for estimates that must lie inside it.
 
     argmin_{‖θ‖ ≤ S} F(θ) = θ(ν),    θ(ν) = argmin F(θ) + ½ ν ‖θ‖²,    with the smallest ν ≥ 0 that brings it inside
 
-for a convex F.  A minimum inside the ball has ν = 0 and stays; any other moves to the sphere, and not along its radius
-but to where F is smallest there.  So a bound on the norm is a ridge whose size the data choose.
+for a convex F.  A minimum inside the ball has ν = 0 and stays.  Any other minimum moves to the point of the sphere
+where F is smallest, which need not be the nearest point.  So a bound on the norm is a ridge whose size the data choose.
 
 **The multiplier.**  ‖θ(ν)‖ falls as ν grows, and 1/‖θ(ν)‖ is nearly a straight line.  For a quadratic F it is concave,
 and Newton's method on it,
 
     ν ← ν + (‖θ‖/S − 1) ‖θ‖² / θᵀ(H + νI)⁻¹θ,    H the curvature of F at θ(ν),
 
-goes up to the solution from ν = 0 without overshooting.  For other F a bracket makes up for that.
+goes up to the solution from ν = 0 without overshooting.  For other F, a bracket keeps the iteration safe.
 
-**A GLM on a ball.**  The loss of a history is not quadratic, but its expansion at θ is, and that has a minimum on the
-ball: a step towards it, damped as in `glm.newton`, stays in the ball and makes the loss smaller.  It is Newton's method
-where the minimum lies inside.  Without a ridge the minimum need not be unique, so there is a tiny one.
+**A GLM on a ball.**  The loss of a history is not quadratic, but its second-order expansion at θ is, and that has a
+minimum on the ball.  A step towards it, damped as in `glm.newton`, stays in the ball and makes the loss smaller.  If
+the minimum lies inside the ball, this is Newton's method.  Without a ridge the minimum need not be unique, so there is
+a tiny ridge.
 
 References: Moré & Sorensen, Computing a Trust Region Step, 1983 (the multiplier); Bach, Self-concordant analysis for
 logistic regression, 2010 (the damping).
@@ -45,62 +46,62 @@ Path = Callable[[Array], tuple[Array, Array]]  # ν -> θ(ν), θᵀ(H + νI)⁻
 
 
 class Inside(NamedTuple):
-    """A minimum over a ball."""
+    """The minimum of a function over a ball."""
 
-    theta: Array
-    multiplier: Array  # () ν; 0 where the ball does not matter
+    theta: Array  # (d,)
+    multiplier: Array  # () ν; 0 if the minimum without the ball lies inside
 
 
 class BallFit(NamedTuple):
-    """An estimate in a ball and how far to trust it."""
+    """A maximum-likelihood estimate in a ball, and how accurate it is."""
 
-    theta: Array
+    theta: Array  # (d,)
     multiplier: Array  # () ν
-    converged: Array  # () whether steps have settled, and rounding leaves scores as right as those of `glm.fit`
-    steps: Array
+    converged: Array  # () whether steps have become small, and scores are as accurate as those of `glm.fit`
+    steps: Array  # () Newton steps taken
 
 
 class Inverse(Protocol):
-    """(H + νI)⁻¹."""
+    """The inverse (H + νI)⁻¹ of a shifted curvature, as an operator."""
 
     def solve(self, vector: Array) -> Array:
-        """(H + νI)⁻¹ v."""
+        """Return the product (H + νI)⁻¹ v."""
 
     def whiten(self, vectors: Array) -> Array:
-        """A vector whose plain norm is ‖v‖ in the norm of (H + νI)⁻¹."""
+        """Return a vector whose Euclidean norm is the norm of v in the metric (H + νI)⁻¹."""
 
 
 class RootInverse(NamedTuple):
-    """(H + νI)⁻¹ = W (I + νWᵀW)⁻¹ Wᵀ for a root W Wᵀ = H⁻¹; needs no H."""
+    """The inverse (H + νI)⁻¹ = W (I + νWᵀW)⁻¹ Wᵀ from a root W Wᵀ = H⁻¹, without H itself."""
 
     root: Array
     factor: Factor  # of I + νWᵀW
 
     def solve(self, vector: Array) -> Array:
-        """(H + νI)⁻¹ v."""
+        """Return the product (H + νI)⁻¹ v."""
         return self.root @ self.factor.solve(vector @ self.root)
 
     def whiten(self, vectors: Array) -> Array:
-        """A vector whose plain norm is ‖v‖ in the norm of (H + νI)⁻¹."""
+        """Return a vector whose Euclidean norm is the norm of v in the metric (H + νI)⁻¹."""
         return self.factor.whiten(vectors @ self.root)
 
 
 def of_root(root: Array, multiplier: Array) -> RootInverse:
-    """(H + νI)⁻¹ from a root of H⁻¹."""
+    """Build (H + νI)⁻¹ from a root W of H⁻¹ and the multiplier ν."""
     return RootInverse(root, factorize(jnp.eye(root.shape[0], dtype=root.dtype) + multiplier * (root.T @ root)))
 
 
 def of_curvature(curvature: Array, multiplier: Array) -> Factor:
-    """(H + νI)⁻¹ from H."""
+    """Build (H + νI)⁻¹ from the curvature H and the multiplier ν."""
     return factorize(curvature + multiplier * jnp.eye(curvature.shape[0], dtype=curvature.dtype))
 
 
 def bring_inside(path: Path, radius: ArrayLike, guess: Array) -> Inside:
-    """θ(ν) for the smallest ν ≥ 0 that brings it inside the ball, searched from a guess of ν."""
+    """Find the smallest multiplier ν ≥ 0 whose minimum θ(ν) lies inside the ball, starting from a guess of ν."""
     enough = float(jnp.finfo(guess.dtype).eps) ** (2 / 3)
 
     def misses(multiplier: Array, theta: Array) -> Array:
-        """Whether θ is outside, or held back inside for no reason."""
+        """Return whether θ is outside the ball, or inside it with a multiplier above 0."""
         excess = jnp.linalg.norm(theta) / radius - 1
         return (excess > enough) | ((multiplier > 0) & (excess < -enough))
 
@@ -124,7 +125,7 @@ def bring_inside(path: Path, radius: ArrayLike, guess: Array) -> Inside:
 
 
 def minimize_quadratic(inverse: Callable[[Array], Inverse], slope: Array, theta: Array, radius: ArrayLike) -> Inside:
-    """The minimum over the ball of a quadratic with this slope at θ; `inverse` gives (H + νI)⁻¹ of its curvature H."""
+    """Minimize a quadratic over the ball, given its gradient `slope` at θ and (H + νI)⁻¹ of its curvature H by ν."""
 
     def path(multiplier: Array) -> tuple[Array, Array]:
         shifted = inverse(multiplier)
@@ -139,15 +140,23 @@ def minimize_quadratic(inverse: Callable[[Array], Inverse], slope: Array, theta:
 
 
 def fit_on_ball(family: Family, history: WeightedRows, radius: ArrayLike, start: Array, tolerance: float) -> BallFit:
-    """The maximum-likelihood estimate among all ‖θ‖ ≤ S, from a start in the ball.
+    """Compute the maximum-likelihood estimate of a history among all ‖θ‖ ≤ S.
 
-    `tolerance` is the size of the last step in units of the linear score xᵀθ.
+    Args:
+        family: The reward family.
+        history: The weighted rows.
+        radius: The radius S of the ball.
+        start: A (d,) vector in the ball to start from.
+        tolerance: The size of the last step, as the largest change of a score xᵀθ.
+
+    Returns:
+        The estimate, and whether it has converged.
     """
     problem = posed(history, ridge=LEAST_RIDGE)
     bound = enough(start.dtype, tolerance)
 
     def on_sphere(now: Place) -> tuple[Problem, Array]:
-        """Return the problem whose ridge is what keeps θ in the ball, and θ."""
+        """Return the problem whose ridge is the multiplier that keeps θ in the ball, and θ."""
         return problem._replace(ridge=LEAST_RIDGE + now.note), now.theta
 
     def rests(now: Place) -> Array:
@@ -164,7 +173,7 @@ def fit_on_ball(family: Family, history: WeightedRows, radius: ArrayLike, start:
 
 
 def towards_a_quadratic(family: Family, problem: Problem, radius: ArrayLike, tolerance: float) -> Method:
-    """Return how steps are made here: towards the minimum over the ball of the expansion of F at every place."""
+    """Build the method whose steps lead to the minimum over the ball of the second-order expansion of F."""
 
     def aim(now: Place) -> Aim:
         inverse = partial(of_curvature, hessian(family, problem, now.theta))
@@ -173,7 +182,7 @@ def towards_a_quadratic(family: Family, problem: Problem, radius: ArrayLike, tol
         return Aim(direction, jnp.isfinite(jnp.sum(direction)), note=best.multiplier)
 
     def length(line: Line, reach: Array) -> Array:
-        """Not past the minimum of F on the way, nor out of the ball."""
+        """Return a length that leads neither past the minimum of F along the step nor out of the ball."""
         return jnp.minimum(newton_length(family, line, reach, closely=True), 1)
 
     return Method(aim, length, whole, tolerance)

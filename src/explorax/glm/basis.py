@@ -1,4 +1,4 @@
-"""A well-conditioned basis among the arms, for the rounds in which a policy has to explore."""
+"""A well-conditioned basis among the arms, for the rounds of forced exploration."""
 
 from typing import NamedTuple
 
@@ -11,18 +11,29 @@ from explorax.programs import bounded_jit
 
 
 class Basis(NamedTuple):
-    """Arms in the order in which pivoted QR takes them."""
+    """The arms that pivoted QR picks, in their order.
 
-    arms: Array  # (min(K, d),) indices
-    pivots: Array  # (min(K, d),) what each arm adds: the norm of its part orthogonal to those before it
+    Attributes:
+        arms: The indices of the arms, of shape (min(K, d),).
+        pivots: The norm of each arm's part that is orthogonal to the arms before it, of shape (min(K, d),).
+    """
+
+    arms: Array
+    pivots: Array
 
 
 @bounded_jit
 def spanning_arms(arms: Array) -> Basis:
-    """The arms that QR with column pivoting picks: each the farthest from the span of those before it.
+    """Pick a basis among the arms by QR with column pivoting: each is the farthest from the span of those before it.
 
-    Greedy, but good: it also is the choice that grows det Σ v vᵀ fastest.  Written out because XLA's own
-    pivoted QR does not run on every device.  Ties go to the lowest index.
+    This greedy choice also makes det Σ v vᵀ grow fastest.  It is written out here because XLA's own pivoted QR does not
+    run on every device.  Ties go to the lowest index.
+
+    Args:
+        arms: The features of the arms, of shape (K, d).
+
+    Returns:
+        The indices of min(K, d) arms, and their pivots.
     """
     count = min(arms.shape)
 
@@ -44,18 +55,29 @@ def spanning_arms(arms: Array) -> Basis:
 
 
 def rank(basis: Basis, size: int) -> Array:
-    """How many of the picked arms are linearly independent, up to rounding, where there are `size` features."""
+    """Return how many arms of a basis are linearly independent, up to rounding, given the number of features."""
     return jnp.sum(basis.pivots > size * jnp.finfo(basis.pivots.dtype).eps * basis.pivots[0])
 
 
 def check_spanning(shape: tuple[int, ...], basis: Basis, remedy: str) -> None:
-    """Raise unless the chosen arms span the feature space (values are looked at only outside compiled code)."""
+    """Check that the arms of a basis span the feature space; inside compiled code, only their number is checked.
+
+    Args:
+        shape: The number of arms and the number of features.
+        basis: The basis that `spanning_arms` picked.
+        remedy: What the user can do, as an imperative without a full stop.
+
+    Raises:
+        InvalidShape: If there are fewer arms than features.
+        InvalidFeatures: If the arms are linearly dependent.
+    """
     count, size = shape
     if count < size:
-        raise InvalidShape(f"{count} arms cannot span {size} features: {remedy}")
+        raise InvalidShape(f"arms must span the feature space, got {count} arms for {size} features. {remedy}.")
     if is_known(basis.pivots):
         spanned = int(rank(basis, size))
         if spanned < size:
             raise InvalidFeatures(
-                f"the arms span only {spanned} of {size} dimensions: {remedy}, or drop collinear features"
+                f"arms must span the feature space, got arms that span only {spanned} of {size} dimensions. {remedy}, "
+                "or drop collinear features."
             )

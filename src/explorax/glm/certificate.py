@@ -1,26 +1,27 @@
-"""How far scores may be off: the bound behind every `converged`.
+"""Bounds on the error of scores, which decide whether a fit has converged.
 
-Let θ̂ be the minimum of F (`glm.problem`), θ what a fit has ended at, g = ∇F(θ) and H = ∇²F(θ).  To first order
+Let θ̂ be the minimum of F (`glm.problem`), θ the point where a fit has ended, g = ∇F(θ) and H = ∇²F(θ).  To first order
 
     |xᵀ(θ − θ̂)| = |xᵀH⁻¹g| ≤ ‖x‖ ‖g‖,    both in the norm of H⁻¹,
 
-so the error of every score is known once ‖g‖ is.  Two things keep g from being zero.
+so that a bound on ‖g‖ bounds the error of every score.  Two things keep g from being zero.
 
-*Rounding.*  A computed gradient is off by e = Σ_x d_x x, where d_x is what rounding does to the residual
-N_x μ(xᵀθ) − Y_x: some ε times its terms, and N_x μ̇(xᵀθ) times the rounding of the score.  Since Σ w_x x xᵀ ⪯ H,
+*Rounding.*  A computed gradient has an error e = Σ_x d_x x, where d_x is the rounding error of the residual
+N_x μ(xᵀθ) − Y_x: a few ε times its terms, and N_x μ̇(xᵀθ) times the rounding error of the score.  Since Σ w_x x xᵀ ⪯ H,
 
     ‖e‖² ≤ Σ_x d_x² / w_x,    w_x = N_x μ̇(xᵀθ) + λ / Σ_y ‖y‖².
 
-It is large where means are at the end of their range: there N μ and Y are nearly equal and their difference is lost.
+This bound is large if means are at the end of their range: there N μ and Y are nearly equal, and their difference is
+lost.
 
 *The curvature that the last step δ was made with.*  A factor has a jitter of 4d·ε of its diagonal (`glm.linalg`), so
-the step solves (H + E) δ = −g and leaves a gradient of Eδ.  What the curvature's change along the step leaves is known
-to the fit itself.
+the step solves (H + E) δ = −g and leaves a gradient of Eδ.  The error from the curvature's change along the step is
+bounded by the fit itself.
 
-For a row that was seen, ‖x‖ is at most w_x^−½, and for any row at most λ^−½ times its plain norm.
+For a row that was seen, ‖x‖ is at most w_x^−½, and for any row at most λ^−½ times its Euclidean norm.
 
-Rounding is counted as it is found, not as it might be at worst: a sum of m terms errs by log₂ m roundings of its terms
-(of ε/2 each), which is right for sums by halves or in many lanes, and a score by √d of them.
+Rounding errors are counted as they occur in practice, not in the worst case: a sum of m terms errs by log₂ m roundings
+of its terms (of ε/2 each), which is right for sums by halves or in many lanes, and a score by √d of them.
 """
 
 import math
@@ -35,19 +36,30 @@ from explorax.glm.problem import Problem
 
 
 def tolerated(tolerance: float | None, dtype: jnp.dtype) -> float:
-    """Return the error of a score that steps may leave: the tolerance, or what the dtype can do."""
+    """Return the error of a score that steps may leave: the tolerance, or the default for the dtype if it is None."""
     return float(jnp.finfo(dtype).eps) ** (2 / 3) if tolerance is None else tolerance
 
 
 def allowed(family: Family, counts: Array, sums: Array, tolerance: float, perturbation: float | Array = 0.0) -> Array:
-    """The score error up to which a fit has converged: the cube root of the precision, or the tolerance if larger.
+    """Return the largest score error with which a fit counts as converged.
 
-    That is 0.005 in float32 and 6e-6 in float64.  In the Gaussian family scores have the unit of the rewards: there it
-    is that share of the largest mean reward of an arm, if that is above 1.
+    It is the cube root of the dtype's precision, which is 0.005 in float32 and 6e-6 in float64, or the tolerance if
+    that is larger.  In the Gaussian family scores have the unit of the rewards: there it is that share of the largest
+    mean reward of an arm, if that is above 1.
 
-    An estimate that is perturbed on purpose is a draw, and its scores have the unit of what the noise does to them.
-    With the theory's scales that is in the hundreds, where float32 has fewer than three decimals.  So for a draw it is
-    that share of `perturbation`, the largest change of a score from the estimate to the draw, if that is above 1.
+    An estimate that is perturbed on purpose is a draw, and the noise sets the unit of its scores.  With the theory's
+    scales the noise is in the hundreds, where float32 has fewer than three decimals.  For a draw it is therefore that
+    share of the largest change of a score from the estimate to the draw, if that is above 1.
+
+    Args:
+        family: The reward family.
+        counts: The counts N_x, of shape (K,).
+        sums: The reward sums Y_x, of shape (K,).
+        tolerance: An error that is allowed in any case.
+        perturbation: The largest change of a score from the estimate to a draw; 0 for the estimate itself.
+
+    Returns:
+        The largest error, a scalar.
     """
     unit = jnp.maximum(1, jnp.asarray(perturbation, sums.dtype))
     if family.self_concordance == 0:
@@ -56,7 +68,7 @@ def allowed(family: Family, counts: Array, sums: Array, tolerance: float, pertur
 
 
 class Sizes(NamedTuple):
-    """How large rows are, of each or of all of them, or bounds on that."""
+    """The sizes of rows, or bounds on them, for each row or for all rows at once."""
 
     sizes: Array  # (K,) or () Σ_j |x_j θ_j|
     lengths: Array  # (K,) or () ‖x‖
@@ -65,18 +77,18 @@ class Sizes(NamedTuple):
 def score_error(
     family: Family, problem: Problem, theta: Array, scores: Array, of_rows: Sizes, others: float | Array
 ) -> Array:
-    """Return a bound on the error of the score of any row seen, as far as it comes from ‖g‖.
+    """Bound the error of the score of any row seen, as far as it comes from the gradient norm ‖g‖.
 
     Args:
         family: The reward family.
-        problem: F.
-        theta: (d,) θ.
-        scores: (K,) xᵀθ, and 0 of rows never seen.
-        of_rows: How large rows are.
-        others: () what else ‖g‖ may be, in the norm of H⁻¹.
+        problem: The optimization problem F.
+        theta: The point θ, of shape (d,).
+        scores: The scores xᵀθ of shape (K,), with 0 for rows never seen.
+        of_rows: The sizes of the rows.
+        others: A scalar bound on the part of ‖g‖ that does not come from rounding, in the norm of H⁻¹.
 
     Returns:
-        () the bound.
+        The bound, a scalar.
     """
     (sizes, lengths), (_, counts, sums, _, ridge) = of_rows, problem
     eps, seen = float(jnp.finfo(theta.dtype).eps), counts > 0
@@ -95,9 +107,12 @@ def score_error(
 
 
 def left_by_factor(factor: Factor, step: Array, ridge: float | Array) -> Array:
-    """‖Eδ‖ after a step made with a factor of H.
+    """Bound the gradient ‖Eδ‖ that is left after a step δ made with a factor of H.
 
-    Of two bounds, one by the smallest eigenvalue of the scaled matrix and one by the ridge, the smaller.
+    There are two bounds, one by the smallest eigenvalue of the scaled matrix and one by the ridge.
+
+    Returns:
+        The smaller of the two bounds, a scalar.
     """
     error = jitter(step.shape[0], step.dtype)
     moved = jnp.sqrt(jnp.sum((factor.root * step) ** 2))
@@ -108,6 +123,6 @@ def left_by_factor(factor: Factor, step: Array, ridge: float | Array) -> Array:
 
 
 def left_by_root(largest: Array, weight: Array, step: Array, ridge: float | Array) -> Array:
-    """‖Eδ‖ after a step δ made with a root of H⁻¹, for features up to `largest` and Σ N_x μ̇ = `weight`."""
+    """Bound ‖Eδ‖ after a step δ made with a root of H⁻¹, for features up to `largest` and Σ N_x μ̇ = `weight`."""
     error = jitter(step.shape[0], step.dtype)
     return error * largest**2 * weight * jnp.sqrt(jnp.sum(step**2) / ridge)

@@ -7,13 +7,13 @@ exp(yη − b(η)), with
     mean       μ(η) = ḃ(η), increasing
     slope      μ̇(η) = b̈(η) > 0, the variance of y (for unit dispersion)
 
-All three families have the canonical link, so the loss b(η) − yη is convex in η for *every* real y.  GLM-FPL needs
-that: its perturbed rewards are any real numbers, although real rewards are not (`rewards`).  Rewards that are 0 or more
-but no counts, whose mean is e^η all the same, have a family like the Poisson one with another `valid`: see
-`examples/prices.py`.
+All three families have the canonical link, so the loss b(η) − yη is convex in η for *every* real y.  GLM-FPL relies on
+this, because its perturbed rewards can be any real numbers, while observed rewards must be `valid` ones.  For rewards
+that are 0 or more but not counts, and whose mean is e^η, replace `valid` of the Poisson family:
+`poisson._replace(name="...", rewards="...", valid=...)`, as `examples/prices.py` does.
 
-`self_concordance` is the smallest M with |μ̈| ≤ M μ̇.  It says how fast the curvature can change when scores move by r:
-e^{−Mr} μ̇ ≤ μ̇(η + r) ≤ e^{Mr} μ̇, which is what makes a damped Newton step safe without trying it (`glm.newton`).
+`self_concordance` is the smallest M with |μ̈| ≤ M μ̇.  It bounds how much the curvature changes when scores move by r,
+e^{−Mr} μ̇ ≤ μ̇(η + r) ≤ e^{Mr} μ̇, so that a damped Newton step is known to be safe before it is tried (`glm.newton`).
 
 Reference: McCullagh & Nelder, Generalized Linear Models, 1989, chapter 2.
 """
@@ -34,38 +34,96 @@ from explorax.errors import InvalidReward, UnknownName
 
 
 class Family(NamedTuple):
-    """A one-parameter exponential family with canonical link."""
+    """A family of reward distributions: a one-parameter exponential family with the canonical link.
+
+    `families.bernoulli`, `families.gaussian` and `families.poisson` are the families that have a name.  A record of
+    your own can be given wherever a family is asked for.
+
+    Attributes:
+        name: The name of the family, for messages and settings.
+        mean: The mean function μ(η) of an array of scores η = xᵀθ.
+        slope: Its derivative μ̇(η).
+        cumulant: The cumulant b(η), whose derivative is μ(η).
+        sample: `sample(key, scores, noise_std=1.0)` draws one reward for each score; only the Gaussian family uses
+            `noise_std`.
+        mean_range: The open interval of possible means.
+        max_slope: The largest slope over all scores; infinite if slopes are unbounded.
+        noise_std: The sub-Gaussian constant σ of the rewards; None if there is no such constant.
+        self_concordance: The smallest M with |μ̈| ≤ M μ̇.
+        rewards: What a valid reward is, in words, for messages.
+        valid: A function that takes finite rewards, as an array or a single number, and returns which are valid.
+
+    Example:
+        >>> from explorax import families
+        >>> families.bernoulli.rewards, families.bernoulli.max_slope
+        ('between 0 and 1', 0.25)
+        >>> float(families.bernoulli.mean(0.0))
+        0.5
+    """
 
     name: str
-    mean: Callable[[Array], Array]  # μ(η)
-    slope: Callable[[Array], Array]  # μ̇(η)
-    cumulant: Callable[[Array], Array]  # b(η)
-    sample: Callable[..., Array]  # (key, η, noise_std=1) -> rewards; only the Gaussian has a free noise_std
-    mean_range: tuple[float, float]  # the open interval of possible means
-    max_slope: float  # sup of μ̇ over all η, infinite if unbounded
-    noise_std: float | None  # sub-Gaussian constant of the rewards, None if there is none
-    self_concordance: float  # smallest M with |μ̈| ≤ M μ̇
-    rewards: str  # which rewards are valid, in words
-    valid: Callable[[Any], Any]  # finite rewards, an array or a single number -> which of them are valid
+    mean: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+    cumulant: Callable[[Array], Array]
+    sample: Callable[..., Array]
+    mean_range: tuple[float, float]
+    max_slope: float
+    noise_std: float | None
+    self_concordance: float
+    rewards: str
+    valid: Callable[[Any], Any]
 
 
 def sample_bernoulli(key: Array, score: Array, noise_std: float = 1.0) -> Array:
-    """Ber(μ(η)) as 0 or 1 in the scores' dtype."""
+    """Draw Bernoulli rewards with mean μ(η) = 1 / (1 + e^−η).
+
+    Args:
+        key: A JAX random key.
+        score: The scores η, an array of any shape.
+        noise_std: Not used: the mean determines the variance.
+
+    Returns:
+        One reward of 0 or 1 for each score, in the dtype of the scores.
+
+    Example:
+        >>> import jax
+        >>> from explorax import families
+        >>> families.bernoulli.sample(jax.random.key(0), jax.numpy.array([-100.0, 100.0])).tolist()
+        [0.0, 1.0]
+    """
     return jax.random.bernoulli(key, jax.nn.sigmoid(score)).astype(score.dtype)
 
 
 def sample_gaussian(key: Array, score: Array, noise_std: float = 1.0) -> Array:
-    """N(η, noise_std²)."""
+    """Draw Gaussian rewards from N(η, noise_std²).
+
+    Args:
+        key: A JAX random key.
+        score: The scores η, an array of any shape, which are the means.
+        noise_std: The standard deviation of the rewards.  Default: 1.
+
+    Returns:
+        One reward for each score, in the dtype of the scores.
+    """
     return score + noise_std * jax.random.normal(key, score.shape, score.dtype)
 
 
 def sample_poisson(key: Array, score: Array, noise_std: float = 1.0) -> Array:
-    """Poisson(e^η) counts in the scores' dtype."""
+    """Draw Poisson rewards with mean μ(η) = e^η.
+
+    Args:
+        key: A JAX random key.
+        score: The scores η, an array of any shape.
+        noise_std: Not used: the mean determines the variance.
+
+    Returns:
+        One count for each score, in the dtype of the scores.
+    """
     return jax.random.poisson(key, jnp.exp(score)).astype(score.dtype)
 
 
 def bernoulli_slope(score: Array) -> Array:
-    """μ̇ = μ(1 − μ), written so that it does not vanish too early for large |η| in float32."""
+    """Return the slope μ̇(η) = μ(η) (1 − μ(η)) of the logistic mean, without cancellation for large |η|."""
     return jax.nn.sigmoid(score) * jax.nn.sigmoid(-score)
 
 
@@ -93,7 +151,7 @@ gaussian = Family(
     max_slope=1.0,
     noise_std=1.0,
     self_concordance=0.0,
-    rewards="any finite number",
+    rewards="a finite number",
     valid=np.isfinite,
 )
 
@@ -107,7 +165,7 @@ poisson = Family(
     max_slope=np.inf,
     noise_std=None,  # Poisson tails are heavier than any Gaussian's
     self_concordance=1.0,
-    rewards="whole numbers of 0 or more",
+    rewards="a whole number of 0 or more",
     valid=lambda y: (y >= 0) & (y == np.floor(y)),
 )
 
@@ -115,7 +173,22 @@ FAMILIES = {family.name: family for family in (bernoulli, gaussian, poisson)}
 
 
 def get(family: str | Family) -> Family:
-    """The family of that name; a `Family` is passed through."""
+    """Return the reward family of a given name.
+
+    Args:
+        family: "bernoulli", "gaussian", "poisson", or a `Family`, which is returned as it is.
+
+    Returns:
+        The family.
+
+    Raises:
+        UnknownName: If there is no family of that name.
+
+    Example:
+        >>> from explorax import families
+        >>> families.get("poisson").rewards
+        'a whole number of 0 or more'
+    """
     if isinstance(family, Family):
         return family
     if not isinstance(family, str) or family not in FAMILIES:
@@ -124,7 +197,17 @@ def get(family: str | Family) -> Family:
 
 
 def as_rewards(rewards: object) -> np.ndarray:
-    """Rewards as an array of floats; raise `InvalidReward` for what is no number: text, dates, masked values."""
+    """Convert rewards to an array of floats.
+
+    Args:
+        rewards: A number or an array of numbers: floats, whole numbers, truth values, fractions or decimals.
+
+    Returns:
+        The rewards as a NumPy array of floats, of the same shape.
+
+    Raises:
+        InvalidReward: If a reward is not a number, for example text, a date or a masked value.
+    """
     if type(rewards) is float:
         return np.asarray(rewards)
     try:
@@ -137,23 +220,31 @@ def as_rewards(rewards: object) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         pass
     raise InvalidReward(
-        f"reward must be a number, got {reprlib.repr(rewards)}. Convert it, and leave out what is not known yet."
+        f"reward must be a number, got {reprlib.repr(rewards)}. Convert it, or leave it out until it is known."
     )
 
 
 def check_rewards(family: Family, rewards: object) -> None:
-    """Raise `InvalidReward` unless every reward is one the family can produce."""
+    """Check that every reward is one that a family can produce.
+
+    Args:
+        family: The reward family.
+        rewards: A number or an array of numbers.
+
+    Raises:
+        InvalidReward: If a reward is not a number, not finite, or not valid in the family.
+    """
     if type(rewards) is float and math.isfinite(rewards) and bool(family.valid(rewards)):
         return  # a single number, in a fraction of the time
     values = as_rewards(rewards)
     finite = np.isfinite(values)
     if not finite.all():
         bad = values[~finite].flat[0]
-        raise InvalidReward(f"reward {bad} is not finite: drop it or wait until it is known")
+        raise InvalidReward(f"reward must be finite, got {bad}. Leave it out, or wait until it is known.")
     valid = family.valid(values)
     if not np.all(valid):
         bad = values[~valid].flat[0]
         raise InvalidReward(
-            f"reward {bad:g} is impossible in the {family.name} family, whose rewards are {family.rewards}: "
-            "rescale the reward or choose another family"
+            f"reward must be {family.rewards} in the {family.name} family, got {bad:g}. Rescale the reward, or choose "
+            "another family."
         )

@@ -2,25 +2,26 @@
 
     θ̂ = argmin_θ  F(θ),    F(θ) = Σ_x [ N_x b(xᵀθ) − Y_x xᵀθ ] − Sᵀθ + ½ λ ‖θ‖²
 
-with counts N_x and reward sums Y_x from a history (`glm.history`), ridge λ and tilt S.  Without a tilt it is the
-penalized maximum-likelihood estimate; with S ~ N(0, a² Σ N_x x xᵀ) it is GLM-FPL's estimate on perturbed rewards.
+with counts N_x and reward sums Y_x from a history (`glm.history`), ridge λ and tilt S.  Without a tilt, θ̂ is the
+penalized maximum-likelihood estimate; with S ~ N(0, a² Σ N_x x xᵀ), it is GLM-FPL's estimate on perturbed rewards.
 
 F, its gradient and its curvature are in `glm.problem`, the damped Newton steps in `glm.newton`.
 
-**When it stops.**  After a full step that changes no score by more than r ≤ `tolerance`; the Newton error is quadratic,
-so the scores then err by about r².  Or earlier, where the gradient is nothing but rounding.  What `Fit` reports is
-measured afterwards, at the answer.
+**Stopping rule.**  The fit stops after a full step that changes no score by more than r ≤ `tolerance`; the Newton error
+is quadratic, so the scores then err by about r².  It stops earlier if the gradient is nothing but rounding.  What `Fit`
+reports is measured afterwards, at the answer.
 
-**What `converged` means.**  `score_error` bounds the error of the scores xᵀθ of all rows seen, rounding included
-(`glm.certificate`); `converged` says that it is at most the cube root of the dtype's precision, which is 0.005 in
-float32 and 6e-6 in float64 (in the Gaussian family, that share of the largest mean reward of a row, if above 1), or at
-most twice the square of the tolerance if that is more.  Where rounding makes such an answer impossible, it says no.
+**Convergence.**  `score_error` bounds the error of the scores xᵀθ of all rows seen, rounding included
+(`glm.certificate`).  `converged` is true if this bound is at most the cube root of the dtype's precision, which is
+0.005 in float32 and 6e-6 in float64 (in the Gaussian family, that share of the largest mean reward of a row, if above
+1), or at most twice the square of the tolerance, if that is larger.  If rounding makes such an answer impossible,
+`converged` is false.
 
-**What it cannot do.**  Where all rewards of an arm are the same and the ridge is small next to N x², the best score
-lies so far out that N μ and Y differ in their last digits only.  In float32 that takes an N x² of about 1e4 ridges.
-And a score that is a small difference of numbers beyond 1e6 is lost.  The answer is still finite there, and not
-`converged`: scale the features to norms of about 1, give a larger ridge, or use float64, where both come 1e9 times
-later.
+**Limits.**  If all rewards of an arm are the same and the ridge is small compared with N x², the best score lies so far
+out that N μ and Y differ only in their last digits.  In float32 this happens if N x² is about 1e4 times the ridge.  A
+score that is a small difference of numbers beyond 1e6 is lost as well.  The answer is then still finite, but not
+`converged`.  Scale the features to norms of about 1, give a larger ridge, or use float64, where both limits are 1e9
+times farther away.
 """
 
 from functools import partial
@@ -49,14 +50,25 @@ YES, NO, UNKNOWN = 1, 0, -1  # does the unpenalized maximum-likelihood estimate 
 
 
 class Fit(NamedTuple):
-    """An estimate and how far to trust it."""
+    """The result of `explorax.fit`: an estimate, and how accurate it is.
 
-    theta: Array  # (d,) θ̂
-    converged: Array  # () whether `score_error` is at most the cube root of the precision, or what the tolerance allows
-    iterations: Array  # () Newton steps taken
-    gradient_error: Array  # () largest |∂F/∂θ_j| relative to the size of the terms that cancel in it
-    mle_exists: Array  # () YES, NO or UNKNOWN: would there be a unique estimate without the ridge?
-    score_error: Array  # () bound on the error of xᵀθ for every row seen, rounding included
+    Attributes:
+        theta: The estimate θ̂, a (d,) vector.
+        converged: Whether `score_error` is small enough: at most the cube root of the dtype's precision, or twice the
+            square of the tolerance.
+        iterations: The number of Newton steps.
+        gradient_error: The largest |∂F/∂θ_j|, relative to the size of the terms that cancel in it.
+        mle_exists: Whether there is a unique maximum-likelihood estimate without the ridge: 1 if yes, 0 if no, −1 if
+            this could not be decided.
+        score_error: A bound on the error of the score xᵀθ̂ of every row seen, rounding included.
+    """
+
+    theta: Array
+    converged: Array
+    iterations: Array
+    gradient_error: Array
+    mle_exists: Array  # YES, NO or UNKNOWN
+    score_error: Array
 
 
 def fit(
@@ -69,48 +81,65 @@ def fit(
     tolerance: float | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Fit:
-    """Fit a GLM to rows with counts and sums of rewards.
+    """Fit a generalized linear model with a ridge penalty to rows with counts and sums of rewards.
 
     Args:
-        family: The family of the rewards: "bernoulli", "gaussian", "poisson", or a `Family`.
-        history: The rows with their `features`, `counts` and `sums`.
-        ridge: λ.  Zero asks for the plain maximum-likelihood estimate, which may not exist.
-        tilt: S, a (d,) vector that is added to the sum of rewards times features.
-        start: A (d,) warm start, ignored where zero is a better one.
-        tolerance: The size of the last Newton step in units of the linear score xᵀθ, by default four times the square
+        family: The reward family: "bernoulli", "gaussian", "poisson", or a `Family`.
+        history: The past, as a record with the attributes `features` of shape (m, d), `counts` of shape (m,) and `sums`
+            of shape (m,), for example a `glm.history.Grouped`.
+        ridge: The penalty λ, at least 0.  Zero asks for the plain maximum-likelihood estimate, which may not exist.
+            Default: 1.
+        tilt: A (d,) vector S that is added to the sum of rewards times features.  Default: no tilt.
+        start: A (d,) vector to start from; it is ignored if zero is a better start.  Default: zero.
+        tolerance: The largest change of a score xᵀθ in the last Newton step, above 0.  Default: four times the square
             root of the dtype's precision.
-        max_steps: Newton steps that may be made.
+        max_steps: The largest number of Newton steps.  Default: 1000.
 
     Returns:
-        The estimate, whether the fit has converged, and what else is known of it.
+        The estimate, whether the fit has converged, and how accurate it is.
 
     Raises:
-        NoMaximumLikelihood: If `ridge` is zero and the estimate does not provably exist; inside compiled code zero is
-            possible in the Gaussian family only.
-        InvalidArgument: If an argument is not in its range, or does not go with the others.
+        NoMaximumLikelihood: If `ridge` is zero and the estimate cannot be shown to exist.  Inside compiled code, a
+            ridge of zero is possible in the Gaussian family only.
+        UnknownName: If there is no reward family of that name.
+        InvalidShape: If arrays do not have the shapes above.
+        InvalidFeatures: If an array has NaN, infinity or numbers too large to be squared.
+        InvalidArgument: If `ridge`, `tolerance`, `max_steps` or a count is out of its range.
+
+    Example:
+        >>> import explorax
+        >>> from explorax.glm.history import Grouped
+        >>> past = Grouped(features=[[1.0, 0.0], [0.0, 1.0]], counts=[4, 4], sums=[3, 1])  # two arms, four pulls each
+        >>> found = explorax.fit("bernoulli", past, ridge=1.0)
+        >>> [round(float(number), 2) for number in found.theta]
+        [0.51, -0.51]
+        >>> bool(found.converged)
+        True
     """
     family = families.get(family)
     check_fit_settings(ridge, tolerance)
     if not (isinstance(max_steps, int) and max_steps >= 1):
-        raise errors.InvalidArgument(f"max_steps={max_steps!r} must be at least 1")
+        raise errors.InvalidArgument(
+            f"max_steps must be a whole number of at least 1, got {max_steps!r}. Leave it out for {MAX_STEPS}."
+        )
     rows, tilt, start = check_arrays(history, tilt, start)
     if ridge == 0 and family is not families.gaussian and not is_known(*rows, tilt):
         raise errors.NoMaximumLikelihood(
-            f"ridge=0 inside compiled code: whether the {family.name} estimate exists cannot be checked there, "
-            "and early in a bandit run it never does: give ridge > 0, for example 1e-6"
+            "ridge must be above 0 inside compiled code, got 0. Whether an estimate without a ridge exists in the "
+            f"{family.name} family cannot be checked there. Give ridge > 0, for example 1e-6."
         )
     tolerance = default_tolerance(rows.features.dtype) if tolerance is None else tolerance
     result = newton(family, rows, float(ridge), tilt, start, float(tolerance), max_steps)
     if ridge == 0 and is_known(result.theta) and not (result.converged and result.mle_exists == YES):
         raise errors.NoMaximumLikelihood(
-            f"ridge=0: the {family.name} maximum-likelihood estimate cannot be shown to exist for this history "
-            "(too few or separated observations): give ridge > 0, for example 1e-6"
+            f"ridge must be above 0 for this history, got 0. Its {family.name} maximum-likelihood estimate cannot be "
+            "shown to exist: observations are too few or separated. Give ridge > 0, for example 1e-6."
         )
     return result
 
 
 def default_tolerance(dtype: jnp.dtype) -> float:
-    """A step this small, in scores, leaves an error at the level of rounding."""
+    """Return the default tolerance of a fit: a last step so small, in scores, that only rounding errors remain."""
     return 4 * float(jnp.finfo(dtype).eps) ** 0.5
 
 
@@ -125,7 +154,7 @@ def newton(
     tolerance: float,
     max_steps: int = MAX_STEPS,
 ) -> Fit:
-    """Return the estimate that damped Newton steps lead to, until the scores of the rows seen stand still."""
+    """Fit by damped Newton steps until the scores of the rows seen stand still; the compiled part of `fit`."""
     problem = posed(rows, ridge=ridge, tilt=tilt)
     method = with_a_factor(family, problem, tolerance)
     first = begin(better_start(family, problem, start), note=jnp.full_like(problem.tilt[0], jnp.inf))
@@ -140,7 +169,7 @@ def newton(
 
 
 def with_a_factor(family: Family, problem: Problem, tolerance: float) -> Method:
-    """Return how steps are made here: with a factor of the curvature at every place."""
+    """Build the method of exact Newton steps: the curvature ∇²F is factored at every place."""
     dtype = problem.tilt.dtype
     rounding = 16 * float(jnp.finfo(dtype).eps)
 
@@ -158,7 +187,7 @@ def with_a_factor(family: Family, problem: Problem, tolerance: float) -> Method:
 
 
 def better_start(family: Family, problem: Problem, start: Array | None) -> Array:
-    """Return the start if it is no worse than zero, else zero."""
+    """Return the given start if F is no larger there than at zero, else zero."""
     zero = jnp.zeros_like(problem.tilt)
     if start is None:
         return zero
@@ -166,27 +195,42 @@ def better_start(family: Family, problem: Problem, start: Array | None) -> Array
 
 
 def allowed_error(family: Family, rows: WeightedRows, tolerance: float, perturbation: float | Array = 0.0) -> Array:
-    """Return the `score_error` up to which a fit with this tolerance has converged.
+    """Return the largest `score_error` with which a fit counts as converged.
 
-    `perturbation` is what the tilt of a draw does to scores (`certificate.allowed`).
+    Args:
+        family: The reward family.
+        rows: The history of the fit.
+        tolerance: The tolerance of the fit, as the size of its last step in scores.
+        perturbation: The largest change of a score that the tilt of a draw causes (`certificate.allowed`).
+
+    Returns:
+        The largest error, a scalar.
     """
     return certificate.allowed(family, rows.counts, rows.sums, 2 * tolerance**2, perturbation)
 
 
 def rounding_error(family: Family, problem: Problem, theta: Array, others: float | Array = 0.0) -> Array:
-    """A bound on what rounding, and other gradients of that size in the norm of H⁻¹, do to the scores of rows seen."""
+    """Bound the error of the scores of rows seen that comes from rounding, and from `others` added to ‖g‖ in H⁻¹."""
     sizes = certificate.Sizes(problem.rows.magnitudes().scores(jnp.abs(theta)), problem.rows.lengths())
     return certificate.score_error(family, problem, theta, problem.rows.scores(theta), sizes, others)
 
 
 def existence(family: Family, problem: Problem, theta: Array) -> Array:
-    """Whether the estimate without the ridge exists and is unique, as far as the penalized one θ can tell.
+    """Decide whether the estimate without the ridge exists and is unique, as far as the penalized estimate θ tells.
 
     It exists if and only if the rows seen span the space and the target T = Σ Y_x x + S is Σ N_x u_x x for some u
-    inside the range of means.  Two certificates, each a proof up to rounding:
+    inside the range of means.  There are two certificates, each a proof up to rounding:
 
     YES   one unpenalized Newton step v gives u_x = μ(xᵀθ) + μ̇(xᵀθ) xᵀv with Σ N_x u_x x = T, all inside the range
     NO    the rows do not span, or the loss falls forever along θ: Tᵀθ ≥ sup_u Σ N_x u_x xᵀθ
+
+    Args:
+        family: The reward family.
+        problem: The optimization problem F.
+        theta: The penalized estimate, a (d,) vector.
+
+    Returns:
+        YES, NO or UNKNOWN, a scalar.
     """
     low, high = family.mean_range
     precision = jnp.finfo(theta.dtype).eps ** (2 / 3)
@@ -214,34 +258,44 @@ def existence(family: Family, problem: Problem, theta: Array) -> Array:
 
 
 def check_fit_settings(ridge: float, tolerance: float | None) -> None:
-    """Raise unless ridge and tolerance can be used."""
+    """Raise `InvalidArgument` unless the ridge is at least 0 and the tolerance, if given, is above 0."""
     if not (is_number(ridge) and ridge >= 0):
-        raise errors.InvalidArgument(f"ridge={ridge!r} must be a finite number of at least 0, for example 1.0")
+        raise errors.InvalidArgument(
+            f"ridge must be a finite number of at least 0, got {ridge!r}. Give, for example, 1.0."
+        )
     if tolerance is not None and not (is_number(tolerance) and tolerance > 0):
-        raise errors.InvalidArgument(f"tolerance={tolerance!r} must be a finite number above 0, for example 1e-6")
+        raise errors.InvalidArgument(
+            f"tolerance must be a finite number above 0, got {tolerance!r}. Leave it out, or give, for example, 1e-6."
+        )
 
 
 def check_arrays(
     history: WeightedRows, tilt: ArrayLike | None, start: ArrayLike | None
 ) -> tuple[Grouped, Array | None, Array | None]:
-    """All arrays in the dtype of the features; raises for shapes or values that cannot be fitted."""
+    """Convert all arrays of a fit to the dtype of the features, and raise if their shapes or values do not fit."""
     features = as_floats("features", history.features)
     check_magnitude("features", features)
     if features.ndim != 2 or 0 in features.shape:
         raise errors.InvalidShape(
-            f"features have shape {features.shape}: give a matrix with one row of features for each arm"
+            f"features must be a matrix with one row of features for each arm, got shape {features.shape}. "
+            "Stack the feature vectors of the arms."
         )
 
     def like_features(name: str, values: ArrayLike, length: int) -> Array:
         array = as_floats(name, values, features.dtype)
         if array.shape != (length,):
-            raise errors.InvalidShape(f"{name} has shape {array.shape} where features ask for {(length,)}")
+            raise errors.InvalidShape(
+                f"{name} must have shape {(length,)}, got shape {array.shape}. It has to match features of shape "
+                f"{features.shape}."
+            )
         return array
 
     arms, size = features.shape
     rows = Grouped(features, like_features("counts", history.counts, arms), like_features("sums", history.sums, arms))
     if is_known(rows.counts) and np.any(np.asarray(rows.counts) < 0):
-        raise errors.InvalidArgument("counts must not be negative: they say how often each row was seen")
+        raise errors.InvalidArgument(
+            f"counts must be at least 0, got {np.min(rows.counts):g}. Count how often each row was seen."
+        )
     tilt = None if tilt is None else like_features("tilt", tilt, size)
     start = None if start is None else like_features("start", start, size)
     return rows, tilt, start

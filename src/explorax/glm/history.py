@@ -1,26 +1,29 @@
 """Records of past rounds, in arrays of fixed shape.
 
     Grouped   fixed arms: a count N_x and a reward sum Y_x for each arm.  Exact, and its size does not grow with time.
-    Rows      changing arms: the last rewards one by one, up to a declared capacity.  Exact within the capacity.
-    Moments   Σ x xᵀ and Σ x y.  All that a linear (Gaussian) model needs, whatever the arms.
+    Recent    fixed arms with a window: the last rewards, so that they can be taken out of `Grouped` again.
+    Rows      changing arms: the rewards one by one, up to a declared capacity.  Exact within the capacity.
+    Moments   Σ x xᵀ and Σ x y.  All that a linear (Gaussian) model needs, with any arms.
 
-A GLM needs N_x and Y_x and nothing else, because its loss over t rounds depends on them only:
+A GLM needs only N_x and Y_x, because its loss over t rounds depends on nothing else:
 
     Σ_l b(X_lᵀθ) − Y_l X_lᵀθ = Σ_x N_x b(xᵀθ) − Y_x xᵀθ.
 
-`Rows` is the same thing with one row for each reward, so both look alike to the fit: weighted rows
-(`features`, `counts`, `sums`).  A memory (`glm.memory`) is such a history together with the estimate that it gives.
+`Rows` has one row for each reward.  To the fit, both are weighted rows (`features`, `counts`, `sums`).  A memory
+(`glm.memory`) is such a history together with the estimate that it gives.
 
-**Forgetting**, for parameters that change over time, in one of two ways.
+**Forgetting**, for parameters that change over time, works in one of two ways.
 
-*A discount* γ: when a reward is recorded, every earlier one weighs γ times what it did.  After t rewards the loss is
+*A discount* γ: when a reward is recorded, the weights of all earlier ones are multiplied by γ.  After t rewards the
+loss is
 
     Σ_l γ^{t−l} [b(X_lᵀθ) − Y_l X_lᵀθ] + ½ λ ‖θ‖².
 
 A reward of weight w counts as w rewards everywhere: N_x, Y_x, H = Σ w_l μ̇ X_l X_lᵀ + λI and G = Σ w_l X_l X_lᵀ are
-weighted sums.  The ridge is not discounted: where nothing was seen for long the prior is left, and H ⪰ λI at any time.
+weighted sums.  The ridge is not discounted: in directions without recent rewards the prior remains, and H ⪰ λI at any
+time.
 
-*A window* W: the last W rewards count, all others do not.
+*A window* W: only the last W rewards count.
 
 References: Russac, Vernade & Cappé, Weighted Linear Bandits for Non-Stationary Environments, NeurIPS 2019 (discount);
 Cheung, Simchi-Levi & Zhu, Learning to Optimize under Non-Stationarity, AISTATS 2019 (window).
@@ -42,70 +45,100 @@ MOSTLY_ROUNDING = 0.01  # share of a sum of squares below which what a subtracti
 
 
 class Grouped(NamedTuple):
-    """Counts and reward sums of a fixed set of arms."""
+    """A history of fixed arms: the number of pulls and the sum of rewards of each arm.
 
-    features: Array  # (K, d) the arms
-    counts: Array  # (K,) N_x
-    sums: Array  # (K,) Y_x
+    Attributes:
+        features: The arms, of shape (K, d).
+        counts: The number of rewards N_x of each arm, of shape (K,); with a discount, the sum of their weights.
+        sums: The sum of rewards Y_x of each arm, of shape (K,); with a discount, weighted.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from explorax.glm.history import Grouped
+        >>> arms = jnp.eye(2)
+        >>> past = Grouped.of(arms).record(0, arms[0], 1.0).record(0, arms[0], 0.0)
+        >>> past.counts.tolist(), past.sums.tolist()
+        ([2.0, 0.0], [1.0, 0.0])
+    """
+
+    features: Array
+    counts: Array
+    sums: Array
 
     @classmethod
     def of(cls, arms: Array) -> "Grouped":
-        """Nothing seen yet of these arms."""
+        """Build the empty history of fixed arms, whose features are a (K, d) array of floats."""
         nothing = jnp.zeros_like(arms[:, 0])
         return cls(arms, nothing, nothing)
 
     def record(self, arm: ArrayLike, x: Array, reward: ArrayLike, discount: ArrayLike | None = None) -> "Grouped":
-        """One more reward of this arm; `x` is its row and not needed."""
+        """Record one more reward.
+
+        Args:
+            arm: The index of the arm that was pulled.
+            x: The features of the arm, of shape (d,); not used, because the arms are known.
+            reward: The reward.
+            discount: The factor γ for the weights of all earlier rewards.  Default: no discount.
+
+        Returns:
+            The history with the reward.
+        """
         counts, sums = self.counts, self.sums
         if discount is not None:
             counts, sums = discounted(counts, sums, discount)
         return self._replace(counts=counts.at[arm].add(1), sums=sums.at[arm].add(reward))
 
     def computed(self) -> tuple[Array, ...]:
-        """Return nothing: all of it was checked when it came (`checks.computed`)."""
+        """Return no arrays, because recorded rewards are checked when they come (`checks.computed`)."""
         return ()
 
     def gram(self) -> Array:
-        """G = Σ N_x x xᵀ."""
+        """Return the Gram matrix G = Σ N_x x xᵀ, of shape (d, d)."""
         return weighted_gram(self.features, self.counts)
 
     def numbers(self) -> tuple[Array, Array]:
-        """Return the first and the last number of each arm's rewards, in a count of its own from 0 on."""
+        """Return the range of numbers of each arm's rewards, (0, N_x), if the rewards of each arm are counted apart."""
         return jnp.zeros_like(self.counts), self.counts
 
 
 class Recent(NamedTuple):
-    """The last W rewards of fixed arms, in a ring: what a window of a `Grouped` history needs beside it."""
+    """The last W rewards of fixed arms, in a ring buffer, which a `Grouped` history with a window needs.
 
-    arms: Array  # (W,) the arm of each
-    rewards: Array  # (W,) 0 where there is none yet
-    seen: Array  # () rewards so far, kept or not
+    Attributes:
+        arms: The index of the arm of each reward, of shape (W,).
+        rewards: The rewards, of shape (W,), with 0 in places that are still empty.
+        seen: The number of all rewards so far, kept or not.
+    """
+
+    arms: Array
+    rewards: Array
+    seen: Array
 
     @classmethod
     def of(cls, window: int, dtype: jnp.dtype) -> "Recent":
-        """Room for so many rewards."""
+        """Build an empty ring buffer for the rewards of a window."""
         return cls(jnp.zeros(window, int), jnp.zeros(window, dtype), jnp.zeros((), int))
 
     @property
     def position(self) -> Array:
-        """Where the next reward goes, in place of the oldest one."""
+        """The index in the ring where the next reward goes, which is that of the oldest one."""
         return self.seen % self.arms.shape[-1]
 
     def computed(self) -> tuple[Array, ...]:
-        """Return nothing: all of it was checked when it came (`checks.computed`)."""
+        """Return no arrays, because recorded rewards are checked when they come (`checks.computed`)."""
         return ()
 
     def oldest(self) -> tuple[Array, Array]:
-        """The arm whose reward leaves when the next one comes, and whether there is one to leave."""
+        """Return the arm whose reward leaves the window when the next one comes, and whether the window is full."""
         return self.arms[self.position], self.seen >= self.arms.shape[-1]
 
     def record(self, arm: ArrayLike, reward: ArrayLike) -> "Recent":
-        """One more reward, in place of the oldest."""
+        """Record one more reward in place of the oldest one."""
         arms, rewards = self.arms.at[self.position].set(arm), self.rewards.at[self.position].set(reward)
         return Recent(arms, rewards, self.seen + 1)
 
     def forget(self, history: Grouped) -> Grouped:
-        """The history without the reward that leaves when the next one comes."""
+        """Return a history without the reward that leaves the window when the next one comes."""
         arm, really = self.oldest()
         # A sum of what stays, where a difference would let rounding add up; without rewards it is exactly 0.
         stays = (self.arms == arm) & (jnp.arange(self.arms.shape[0]) != self.position)
@@ -115,21 +148,47 @@ class Recent(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rewards one by one, each with the features of the arm that was pulled.
+    """A history of rewards one by one, each with the features of the arm that was pulled.
 
     A history that may not forget keeps its first `capacity` rows.  A policy's plain `update` raises `HistoryFull`
-    at the next one (`check_room`); a compiled loop cannot raise and counts what it turned away (`dropped`).
+    at the next one (`check_room`); a compiled loop cannot raise, and counts the rewards that it turned away
+    (`dropped`).
+
+    Attributes:
+        features: The rows, of shape (capacity, d).
+        counts: 1 for a row that is filled, else 0, of shape (capacity,); with a discount, the weight of the row.
+        sums: The rewards, of shape (capacity,); with a discount, times their weights.
+        seen: The number of all rewards so far, kept or not.
+        forgets: Whether a full history overwrites its oldest row.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from explorax.glm.history import Rows
+        >>> past = Rows.of(capacity=3, features=2, dtype=jnp.float32, forgets=False)
+        >>> past = past.record(0, jnp.array([0.5, 1.0]), 1.0)
+        >>> past.counts.tolist(), int(past.seen)
+        ([1.0, 0.0, 0.0], 1)
     """
 
-    features: Array  # (capacity, d)
-    counts: Array  # (capacity,) 1 where a row is filled, else 0; with a discount, its weight
-    sums: Array  # (capacity,) the rewards; with a discount, times their weights
-    seen: Array  # () rewards so far, kept or not
-    forgets: Array  # () bool: when full, overwrite the oldest row
+    features: Array
+    counts: Array
+    sums: Array
+    seen: Array
+    forgets: Array
 
     @classmethod
     def of(cls, capacity: int, features: int, dtype: jnp.dtype, forgets: bool) -> "Rows":
-        """Room for `capacity` rewards."""
+        """Build an empty history with room for `capacity` rewards.
+
+        Args:
+            capacity: The number of rewards that are kept.
+            features: The number of features d.
+            dtype: The dtype of all arrays.
+            forgets: Whether a full history overwrites its oldest row.
+
+        Returns:
+            A history without rewards.
+        """
         return cls(
             jnp.zeros((capacity, features), dtype),
             jnp.zeros(capacity, dtype),
@@ -140,18 +199,29 @@ class Rows(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """How many rewards there is room for."""
+        """The number of rewards that can be kept."""
         return self.counts.shape[-1]
 
     @property
     def dropped(self) -> Array:
-        """How many rewards found no room; always 0 in a history that forgets."""
+        """The number of rewards that found no room; always 0 in a history that forgets."""
         return jnp.where(self.forgets, 0, jnp.maximum(self.seen - self.capacity, 0))
 
     def record(
         self, arm: ArrayLike, x: Array, reward: ArrayLike, really: ArrayLike = True, discount: ArrayLike | None = None
     ) -> "Rows":
-        """Record one more reward if `really` is true; `arm` is its index at the time and not needed."""
+        """Record one more reward.
+
+        Args:
+            arm: The index of the arm that was pulled; not used.
+            x: The features of the arm, of shape (d,).
+            reward: The reward.
+            really: Whether to record the reward at all, for compiled code.  Default: True.
+            discount: The factor γ for the weights of all earlier rewards.  Default: no discount.
+
+        Returns:
+            The history with the reward, if there is room for it.
+        """
         # A position past the end is dropped by JAX, which is what a history that may not forget wants.
         position = jnp.where(self.forgets, self.seen % self.capacity, self.seen)
         position = jnp.where(really, position, self.capacity)
@@ -166,11 +236,11 @@ class Rows(NamedTuple):
         )
 
     def computed(self) -> tuple[Array, ...]:
-        """Return nothing: all of it was checked when it came (`checks.computed`)."""
+        """Return no arrays, because recorded rewards are checked when they come (`checks.computed`)."""
         return ()
 
     def holding(self, rows: "Rows") -> "Rows":
-        """These rows, which must not be more than there is room for, in place of what is kept."""
+        """Return this history with other rows in place of its own; they must not be more than its capacity."""
         count = rows.capacity
         return self._replace(
             features=self.features.at[:count].set(rows.features),
@@ -180,10 +250,13 @@ class Rows(NamedTuple):
         )
 
     def adopting(self, rows: "Rows") -> "Rows":
-        """These empty rows with what others keep, oldest first; for plain calls.
+        """Copy the rows of another history into this empty one, oldest first; not for compiled code.
 
-        Where there is room for fewer, the newest are taken if the oldest may be forgotten, else `HistoryFull` is
-        raised.
+        Returns:
+            This history with all rows of the other one, or the newest of them if it has less room and forgets.
+
+        Raises:
+            HistoryFull: If this history has less room and may not forget.
         """
         if (self.capacity, bool(self.forgets)) == (rows.capacity, bool(rows.forgets)):
             return rows
@@ -192,8 +265,8 @@ class Rows(NamedTuple):
             first = int(rows.seen) % rows.capacity
         if count > self.capacity and not self.forgets:
             raise HistoryFull(
-                f"{count} rewards are kept where there is room for {self.capacity}: give a larger capacity, or "
-                "when_full='forget' to keep the newest"
+                f"capacity must be at least {count}, the number of rewards that are kept, got {self.capacity}. Give a "
+                "larger capacity, or when_full='forget' to keep the newest."
             )
         taken = min(count, self.capacity)
         places = (first + jnp.arange(count - taken, count)) % rows.capacity
@@ -205,39 +278,45 @@ class Rows(NamedTuple):
         )
 
     def resized_like(self, empty: "Rows") -> "Rows":
-        """Return these rows in the room of empty ones; where some were forgotten, the room must stay as it was."""
+        """Return this history with the capacity of an empty one; raise if rewards were forgotten and it differs."""
         if self.capacity != empty.capacity and int(self.seen) > self.capacity:
             raise InvalidArgument(
                 f"capacity must stay {self.capacity} once rewards have been forgotten, got {empty.capacity}. "
-                "Go on with the old capacity, or start anew."
+                "Keep the old capacity, or start with an empty state."
             )
         return empty.adopting(self)
 
     def gram(self) -> Array:
-        """G = Σ x xᵀ over the rows kept."""
+        """Return the Gram matrix G = Σ x xᵀ of the rows kept, of shape (d, d)."""
         return weighted_gram(self.features, self.counts)
 
     def numbers(self) -> tuple[Array, Array]:
-        """Return the numbers of each row's reward before and after it, in a count over all rows from 0 on."""
+        """Return the range of numbers of each row's reward, (i, i + 1), if rewards are counted over all rows."""
         places = jnp.arange(self.capacity, dtype=self.counts.dtype)
         return places, places + 1
 
 
 class Moments(NamedTuple):
-    """First and second moments of the past: constant size, exact for a linear model."""
+    """A history as first and second moments: of constant size, and exact for a linear model.
 
-    second: Array  # (d, d) Σ x xᵀ
-    cross: Array  # (d,) Σ x y
-    recent: Rows | None = None  # with a window: what is in it
+    Attributes:
+        second: Σ x xᵀ, of shape (d, d).
+        cross: Σ x y, of shape (d,).
+        recent: The rewards in the window, if there is a window; else None.
+    """
+
+    second: Array
+    cross: Array
+    recent: Rows | None = None
 
     @classmethod
     def of(cls, features: int, dtype: jnp.dtype, window: int | None = None) -> "Moments":
-        """Nothing seen yet."""
+        """Build an empty history of moments, with a window of that many rewards if one is given."""
         recent = None if window is None else Rows.of(window, features, dtype, forgets=True)
         return cls(jnp.zeros((features, features), dtype), jnp.zeros(features, dtype), recent)
 
     def record(self, arm: ArrayLike, x: Array, reward: ArrayLike, discount: ArrayLike | None = None) -> "Moments":
-        """One more reward."""
+        """Record one more reward, after discounting all earlier ones if there is a discount."""
         second, cross = self.second, self.cross
         if discount is not None:
             second, cross = second * discount, cross * discount
@@ -245,10 +324,13 @@ class Moments(NamedTuple):
         return more if self.recent is None else more.forget(self.recent, self.recent.record(arm, x, reward))
 
     def forget(self, before: Rows, rows: Rows) -> "Moments":
-        """Without the row that was there before and is no more.
+        """Subtract the row that has left the window, which had the rows `before` the last reward and has `rows` now.
 
-        Subtracting it leaves rounding behind.  So all is summed up anew each time that the ring of rows starts over,
-        and where nearly nothing is left of a feature's squares.
+        A subtraction leaves rounding behind.  Therefore all moments are summed up anew each time that the ring of rows
+        starts over, and whenever nearly nothing is left of a feature's squares.
+
+        Returns:
+            The moments of the rows in the window.
         """
         position = before.seen % before.capacity
         x, weight, reward = before.features[position], before.counts[position], before.sums[position]
@@ -261,42 +343,48 @@ class Moments(NamedTuple):
         return Moments(second, cross, rows)
 
     def gram(self) -> Array:
-        """G = Σ x xᵀ."""
+        """Return the Gram matrix G = Σ x xᵀ, of shape (d, d)."""
         return self.second
 
 
 def check_room(rows: Rows, more: int = 1) -> None:
-    """Raise `HistoryFull` if so many more rewards would find no room."""
+    """Raise `HistoryFull` if `more` further rewards would find no room in a history that may not forget."""
     if is_known(rows.seen, rows.forgets) and not rows.forgets and int(rows.seen) + more > rows.capacity:
-        taken = "all" if rows.seen >= rows.capacity else f"{int(rows.seen)} of"
+        taken = "All" if rows.seen >= rows.capacity else f"{int(rows.seen)} of"
         raise HistoryFull(
-            f"{taken} {rows.capacity} rows are taken: give a larger capacity, or when_full='forget' to keep the newest"
+            f"{taken} {rows.capacity} rows are taken. Give a larger capacity, or when_full='forget' to keep the newest."
         )
 
 
 def limited_rows(state: Any) -> list[Rows]:
-    """Return the rows in a state of any policy that may get full."""
+    """Return the histories in the state of a policy that may get full, because they do not forget."""
     parts = jax.tree.leaves(state, is_leaf=lambda part: isinstance(part, Rows))
     return [part for part in parts if isinstance(part, Rows) and not np.any(part.forgets)]
 
 
 def check_forgetting(discount: object, window: object) -> None:
-    """Raise unless at most one of them forgets, and in a way that there is."""
+    """Raise `InvalidArgument` if a discount or a window is out of its range, or if both are given."""
     if not (isinstance(discount, int | float) and is_number(discount) and 0 < discount <= 1):
         raise InvalidArgument(
-            f"discount={discount!r} must be a number above 0 and at most 1: 0.999 remembers about 1000 rewards, 1 all"
+            f"discount must be a number above 0 and at most 1, got {discount!r}. 0.999 remembers about 1000 rewards, "
+            "1 remembers all."
         )
     if window is not None:
         check_whole("window", window, 1)
         if discount < 1:
-            raise InvalidArgument(f"discount={discount!r} and window={window!r} are two ways to forget: give only one")
+            raise InvalidArgument(
+                f"discount must be 1 with a window, got {discount!r} with window={window!r}. Give only one of the two."
+            )
 
 
 def discounted(counts: Array, sums: Array, discount: ArrayLike) -> tuple[Array, Array]:
-    """Weights and weighted rewards when one more reward comes.
+    """Discount the counts and reward sums of rows, before one more reward is recorded.
 
-    What weighs less than the square of the precision is forgotten: its terms are lost in the rounding of the others,
-    and a weight that dwindles would let e^{xᵀθ} of its row grow until it overflows.
+    A row that weighs less than the square of the precision is forgotten: its terms are lost in the rounding of the
+    others, and a weight that goes to zero would let e^{xᵀθ} of its row grow until it overflows.
+
+    Returns:
+        The discounted counts and sums.
     """
     fewer = counts * discount
     kept = fewer > jnp.finfo(counts.dtype).eps ** 2
@@ -304,5 +392,5 @@ def discounted(counts: Array, sums: Array, discount: ArrayLike) -> tuple[Array, 
 
 
 def weighted_gram(features: Array, weights: Array) -> Array:
-    """Σ w_i x_i x_iᵀ."""
+    """Return the weighted Gram matrix Σ w_i x_i x_iᵀ of the rows of a matrix."""
     return (features * weights[:, None]).T @ features

@@ -1,13 +1,13 @@
-"""The descent of `glm.warm` as one GPU kernel: a program for each instance, from the kept curvature to the answer.
+"""The descent of `glm.warm` as one GPU kernel: one program for each instance, from the kept curvature to the answer.
 
-In lockstep a batch takes as many steps as its slowest member, and each step is a dozen kernels too small to keep a GPU
-busy.  Here every instance has a program of its own.  Arms, scores and curvature stay in its registers, and it ends when
-its own answer is there.  The steps are those of `glm.warm`: one with the kept curvature, then Newton steps, until the
-same rule ends them.  What does not converge goes on there.
+In lockstep, a batch takes as many steps as its slowest member, and each step is a dozen kernels that are too small to
+keep a GPU busy.  Here, every instance has a program of its own.  Arms, scores and curvature stay in its registers, and
+the program ends when its own answer is found.  The steps are those of `glm.warm`: one with the kept curvature, then
+Newton steps, with the same stopping rule.  Instances that do not converge are continued there.
 
-Sizes are padded to powers of two with arms that nobody pulled and features that are zero: both change nothing.
+Sizes are padded to powers of two with arms that were never pulled and features that are zero, which changes nothing.
 
-A Newton direction comes from Gauss-Jordan elimination of [RHR | Rg], R = diag(H)^−½, which takes no pivoting for a
+A Newton direction comes from Gauss-Jordan elimination of [RHR | Rg], R = diag(H)^−½, which needs no pivoting for a
 positive definite matrix.  Pivots stay above the jitter of `glm.linalg`.
 """
 
@@ -32,54 +32,54 @@ SMALLEST_SIDE = 16  # of a matrix product
 
 
 class Start(NamedTuple):
-    """Where a descent starts."""
+    """The start of a descent, with the curvature that is kept."""
 
     theta: Array  # (d,) θ
     scores: Array  # (K,) xᵀθ of every arm
-    root: Array  # (d, d) W: the curvature that is kept
-    off: Array  # () which is that of θ up to e^{±off}
+    root: Array  # (d, d) W, the root of the kept inverse curvature
+    off: Array  # () a bound on its error: the kept curvature is that of θ up to factors e^{±off}
 
 
 class Descent(NamedTuple):
-    """Where a descent has ended."""
+    """The end of a descent."""
 
     theta: Array  # (d,)
     scores: Array  # (K,) xᵀθ of every arm
     steps: Array  # () taken
     converged: Array  # () bool
-    step: Array  # (d,) the last one; infinite where steps did not get as small as wanted, and rounding had to do
+    step: Array  # (d,) the last step; infinite if steps did not get as small as wanted, but the gradient is rounding
 
 
 class InRegisters(ByColumn):
-    """Arms as columns, padded, with products as sums: a GPU's program has no others for vectors."""
+    """A layout of padded arms as columns, with products written as sums, because a GPU kernel has no others."""
 
     def scores(self, theta: Array) -> Array:
-        """Return xᵀθ of every arm."""
+        """Return the score xᵀθ of every arm."""
         return jnp.sum(self.columns * theta[:, None], axis=0)
 
     def pull(self, weights: Array) -> Array:
-        """Return Σ w_x x."""
+        """Return the weighted sum Σ w_x x of the arms."""
         return jnp.sum(self.columns * weights[None, :], axis=1)
 
     def gram(self, weights: Array) -> Array:
-        """Return Σ w_x x xᵀ."""
+        """Return the weighted Gram matrix Σ w_x x xᵀ of the arms."""
         return product(self.columns * weights[None, :], self.columns)
 
 
 def padded(size: int) -> int:
-    """The next power of two."""
+    """Return a size padded to the next power of two, and to at least `SMALLEST_SIDE`."""
     return max(SMALLEST_SIDE, 1 << (size - 1).bit_length())
 
 
 def suits(columns: Array) -> bool:
-    """Return whether the kernel knows the dtype, and the problem is small enough to stay in registers."""
+    """Return whether the kernel supports arms of this dtype and size, which have to stay in registers."""
     features, arms = columns.shape[-2:]
     small = padded(features + 1) * padded(arms) <= LARGEST
     return columns.dtype == jnp.float32 and small
 
 
 def descend(family: Family, problem: Problem, start: Start, tolerance: float, interpret: bool = False) -> Descent:
-    """Return where steps lead to from a start; not all need converge.  The problem has its arms as columns."""
+    """Run the kernel from a start, for a problem with arms as columns; its descent need not converge."""
     features, arms, dtype = len(start.theta), len(start.scores), start.theta.dtype
     height, width = padded(features + 1), padded(arms)  # one feature more: room for the right-hand side of H δ = g
     high, wide, number = block(height), block(width), block(1)
@@ -102,17 +102,17 @@ def descend(family: Family, problem: Problem, start: Start, tolerance: float, in
 
 
 def block(*shape: int) -> Any:
-    """An array that a program sees whole, padded to this shape."""
+    """Return the specification of an array that a kernel sees as one block, padded to this shape."""
     return pl.BlockSpec(shape, lambda: (0,) * len(shape))
 
 
 def of_shape(size: int, dtype: Any) -> Any:
-    """A vector of that size that a program writes."""
+    """Return the shape and dtype of a vector that a kernel writes."""
     return jax.ShapeDtypeStruct((size,), dtype)
 
 
 def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, features: int, arms: int) -> None:
-    """Do the steps of one instance; a `Problem`, a `Start` and a `Descent` of references to its memory are given."""
+    """Run the steps of one instance, given references to its memory as a `Problem`, a `Start` and a `Descent`."""
     counts, sums, tilt = load(of.counts, arms), load(of.sums, arms), load(of.tilt, features)
     problem = Problem(InRegisters(load(of.rows.columns, features, arms)), counts, sums, tilt, of.ridge[0])
 
@@ -145,7 +145,7 @@ def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, fea
 
 
 def newton_direction(problem: Problem, weights: Array, gradient: Array, features: int) -> Array:
-    """−H⁻¹g for H = Σ w x xᵀ + λI; the last row and column are padding, so they have room for g."""
+    """Return the Newton direction −H⁻¹g for H = Σ w x xᵀ + λI, using the last column, which is padding, for g."""
     height = gradient.shape[0]
     row, column = (lax.broadcasted_iota(jnp.int32, (height, height), axis) for axis in (0, 1))
     place = lax.broadcasted_iota(jnp.int32, (height,), 0)
@@ -170,21 +170,21 @@ def newton_direction(problem: Problem, weights: Array, gradient: Array, features
 
 
 def product(left: Array, right: Array) -> Array:
-    """A Bᵀ in full float32: GPUs would round it to fewer bits by default."""
+    """Return the product A Bᵀ in full float32 precision, which GPUs do not use by default."""
     return lax.dot_general(left, right, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)
 
 
 def load(ref: Any, *sizes: int) -> Array:
-    """The entries of an array of these sizes, zero in the padding."""
+    """Load the entries of an array of these sizes, with zeros in the padding."""
     return triton.load(ref, mask=inside(ref.shape, sizes), other=0.0)
 
 
 def store(ref: Any, values: Array, *sizes: int) -> None:
-    """Write the entries of an array of these sizes."""
+    """Store the entries of an array of these sizes, without the padding."""
     triton.store(ref, values, mask=inside(ref.shape, sizes))
 
 
 def inside(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
-    """Which entries of a padded array are no padding."""
+    """Return a mask of the entries of a padded array that are not padding."""
     fits = [lax.broadcasted_iota(jnp.int32, shape, axis) < size for axis, size in enumerate(sizes)]
     return reduce(jnp.logical_and, fits)

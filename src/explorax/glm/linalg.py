@@ -1,20 +1,20 @@
 """Small dense linear algebra that neither fails nor hangs, alone or in a batch.
 
-**Factors.**  Matrices here are Gram matrices M = Σ w x xᵀ + λI.  Features on scales from 1e-3 to 1e3 ruin their
-condition, and collinear features make them singular.  Scaling rows and columns to a unit diagonal removes the first
-problem; a jitter of 4d·ε on that diagonal, below which nothing can be told apart anyway, removes the second.
+**Factors.**  All matrices are Gram matrices M = Σ w x xᵀ + λI.  Features on scales from 1e-3 to 1e3 make them
+ill-conditioned, and collinear features make them singular.  Scaling rows and columns to a unit diagonal removes the
+first problem; a jitter of 4d·ε on that diagonal, which is at the level of rounding, removes the second.
 
     M ≈ R L Lᵀ R,    R = diag(M)^½,    L the Cholesky factor of the scaled matrix
 
-**By halves.**  Small factors are computed from those of the halves,
+**By halves.**  The factor of a small matrix is computed from those of its halves,
 
     M = [A Bᵀ; B C],    L = [L_A 0; B L_A⁻ᵀ L_S],    L_S L_Sᵀ = C − B A⁻¹ Bᵀ,
 
-which is nothing but small products.  For a batch of them that is several times faster than calls of a library.
+which takes only small products.  For a batch of matrices that is several times faster than calls of a library.
 
-**Rounding.**  A pivot that is nothing but rounding makes the rows below it too long, and these the next pivots worse:
-factors of nearly singular matrices would grow without bound.  But the i-th row of L has the length M_ii^½, whatever M
-is: rows are kept from getting longer.
+**Rounding.**  A pivot that is nothing but rounding makes the rows below it too long, and these make the next pivots
+worse: factors of nearly singular matrices would grow without bound.  But the i-th row of L has the length M_ii^½ for
+every M, so rows are kept from getting longer.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer pr
 
 
 def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
-    """L and L⁻¹ of a positive definite matrix L Lᵀ."""
+    """Compute the Cholesky factor L of a positive definite matrix L Lᵀ, and its inverse L⁻¹."""
     size = matrix.shape[-1]
     if size > LARGEST_BY_HALVES:
         return by_library(matrix)
@@ -41,7 +41,7 @@ def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
 
 
 def by_halves(matrix: Array, least: float = 0.0) -> tuple[Array, Array]:
-    """L and L⁻¹ from those of the two halves, with squared pivots of at least that."""
+    """Compute L and L⁻¹ from the factors of the two halves, with squared pivots of at least `least`."""
     size = matrix.shape[-1]
     if size == 1:
         root = jnp.sqrt(jnp.maximum(matrix, least))
@@ -55,21 +55,21 @@ def by_halves(matrix: Array, least: float = 0.0) -> tuple[Array, Array]:
 
 
 def shortened(rows: Array, squares: Array) -> Array:
-    """The rows, with squared lengths of at most that."""
+    """Shorten rows whose squared lengths are larger than `squares`."""
     room, lengths = jnp.maximum(squares, 0), jnp.sum(rows**2, axis=1)
     factors = jnp.where(lengths > room, jnp.sqrt(room / jnp.where(lengths > 0, lengths, 1)), 1)
     return factors[:, None] * rows
 
 
 def stack_lower(first: Array, below: Array, second: Array) -> Array:
-    """[first 0; below second]."""
+    """Assemble the lower triangular matrix [first 0; below second] from its blocks."""
     top = jnp.pad(first, ((0, 0), (0, second.shape[1])))
     return jnp.concatenate([top, jnp.concatenate([below, second], axis=1)], axis=0)
 
 
 @one_by_one
 def by_library(matrix: Array) -> tuple[Array, Array]:
-    """L and L⁻¹ from LAPACK or its like; a matrix that rounding has left indefinite gets a larger diagonal."""
+    """Compute L and L⁻¹ by LAPACK or its like, adding to the diagonal if rounding has left the matrix indefinite."""
     size, identity = matrix.shape[0], jnp.eye(matrix.shape[0], dtype=matrix.dtype)
 
     def try_again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -86,65 +86,65 @@ def by_library(matrix: Array) -> tuple[Array, Array]:
 
 @one_by_one
 def eigen(matrix: Array) -> tuple[Array, Array]:
-    """Eigenvalues, smallest first, and eigenvectors of a symmetric matrix."""
+    """Compute the eigenvalues, smallest first, and the eigenvectors of a symmetric matrix."""
     values, vectors = jnp.linalg.eigh(matrix, symmetrize_input=False)
     return values, vectors
 
 
 class Factor(NamedTuple):
-    """M = R L Lᵀ R."""
+    """The scaled Cholesky factor of a positive semi-definite matrix, M = R L Lᵀ R."""
 
     lower: Array  # (d, d) L
     inverse: Array  # (d, d) L⁻¹
     root: Array  # (d,) diagonal of R; zero in a direction that M does not have
 
     def solve(self, vector: Array) -> Array:
-        """M⁻¹ v."""
+        """Return the solution M⁻¹ v of a linear system."""
         return self.decorrelate(self.whiten(vector))
 
     def correlate(self, noise: Array) -> Array:
-        """M^½ z: turns z ~ N(0, I) into a draw from N(0, M)."""
+        """Return M^½ z, which turns z ~ N(0, I) into a draw from N(0, M)."""
         return self.root * (self.lower @ noise)
 
     def decorrelate(self, noise: Array) -> Array:
-        """M^−½ z: turns z ~ N(0, I) into a draw from N(0, M⁻¹)."""
+        """Return M^−½ z, which turns z ~ N(0, I) into a draw from N(0, M⁻¹)."""
         return self.unscale(noise @ self.inverse)
 
     def whiten(self, vectors: Array) -> Array:
-        """The vectors whose plain norms are ‖v‖ in the norm of M⁻¹."""
+        """Return vectors whose Euclidean norms are the norms of the given vectors in the metric M⁻¹."""
         return self.unscale(vectors) @ self.inverse.T
 
     def inverse_root(self) -> Array:
-        """A matrix W with W Wᵀ = M⁻¹."""
+        """Return a root W of the inverse, W Wᵀ = M⁻¹."""
         return self.unscale(self.inverse).T
 
     def inverse_norms(self, rows: Array) -> Array:
-        """‖x‖ in the norm of M⁻¹, for each row x."""
+        """Return the norm √(xᵀM⁻¹x) of each row x."""
         return jnp.sqrt(jnp.sum(self.whiten(rows) ** 2, axis=-1))
 
     def unscale(self, vectors: Array) -> Array:
-        """R⁻¹ v, leaving directions alone that M does not have."""
+        """Return R⁻¹ v, leaving entries unchanged where the diagonal of R is zero."""
         return vectors / jnp.where(self.root > 0, self.root, 1)
 
 
 def shrinkage(v: Array) -> Array:
-    """γ with (I + v vᵀ)^−½ = I − γ v vᵀ: what a rank-one update does to a root of the inverse."""
+    """Return γ with (I + v vᵀ)^−½ = I − γ v vᵀ, for the rank-one update of a root of an inverse."""
     size = v @ v
     return (1 - lax.rsqrt(1 + size)) / jnp.where(size > 0, size, 1)
 
 
 def stretch(v: Array) -> Array:
-    """γ with (I + v vᵀ)^½ = I + γ v vᵀ: what it does to a root."""
+    """Return γ with (I + v vᵀ)^½ = I + γ v vᵀ, for the rank-one update of a root."""
     return 1 / (1 + jnp.sqrt(1 + v @ v))
 
 
 def jitter(size: int, dtype: jnp.dtype) -> float:
-    """What is added to a unit diagonal: below it, directions cannot be told apart."""
+    """Return the jitter 4d·ε that is added to a unit diagonal, at the level of rounding."""
     return 4 * size * float(jnp.finfo(dtype).eps)
 
 
 def factorize(matrix: Array) -> Factor:
-    """Factor a positive semi-definite matrix; finite for every finite one."""
+    """Factor a positive semi-definite matrix; the factor is finite for every finite matrix."""
     size = matrix.shape[-1]
     root = jnp.sqrt(jnp.diagonal(matrix))
     scale = 1 / jnp.where(root > 0, root, 1)
@@ -155,14 +155,14 @@ def factorize(matrix: Array) -> Factor:
 
 
 def spans(factor: Factor) -> Array:
-    """Whether the matrix has full rank: no pivot is down at the jitter."""
+    """Return whether a factored matrix has full rank, which means that no pivot is as small as the jitter."""
     size = factor.root.shape[0]
     pivots = jnp.diagonal(factor.lower) ** 2
     return jnp.all(factor.root > 0) & jnp.all(pivots > 16 * size * jnp.finfo(pivots.dtype).eps)
 
 
 def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
-    """Draw S ~ N(0, G + prior I), for a symmetric G that is not negative."""
+    """Draw a tilt S ~ N(0, G + prior I), for a positive semi-definite G."""
     size = gram.shape[0]
     noise = jax.random.normal(key, (size,), gram.dtype)
     return factorize(gram + prior * jnp.eye(size, dtype=gram.dtype)).correlate(noise)

@@ -1,18 +1,18 @@
-"""Pólya-Gamma random numbers: what makes a logistic likelihood Gaussian.
+"""Draws of Pólya-Gamma variables, given which a logistic likelihood is Gaussian.
 
-ω ~ PG(n, z), for n ≥ 0 and any real z, is an infinite sum of gamma numbers g_k ~ Gamma(n, 1),
+A variable ω ~ PG(n, z), for n ≥ 0 and any real z, is an infinite sum of gamma variables g_k ~ Gamma(n, 1),
 
     ω = Σ_k w_k g_k,    w_k = 1 / (2π² (k − ½)² + z²/2),    E e^{−sω} = (cosh(z/2) / cosh(½ √(z² + 2s)))^n
     E ω = n tanh(z/2) / (2z),    Var ω = n (sinh z − z) / (2z³ (1 + cosh z)).
 
-It turns the likelihood of n rewards with the sum y and the score η into a mixture of Gaussian ones (Polson, Scott &
-Windle):
+It turns the likelihood of n rewards with the sum y and the score η into a mixture of Gaussian likelihoods (Polson,
+Scott & Windle):
 
     e^{yη} / (1 + e^η)^n = 2^{−n} E_{ω ~ PG(n, 0)} e^{(y − n/2) η − ω η²/2},    and ω given η is PG(n, η).
 
-**How it is drawn.**  The first term carries most of the variance (98.6% for z = 0) and is drawn as it is.  All others
-are replaced by one number with their mean and variance from an inverse Gaussian law.  That law is what PG tends to
-for large |z|, and its third moment is nearly theirs for small ones.  Kolmogorov distances from PG(n, z), computed by
+**How it is drawn.**  The first term carries most of the variance (98.6% for z = 0) and is drawn from its own law.  The
+sum of all others is replaced by an inverse Gaussian variable with the same mean and variance.  That law is the limit of
+PG for large |z|, and its third moment is nearly right for small |z|.  Kolmogorov distances from PG(n, z), computed by
 inversion of characteristic functions:
 
     |z|          0        4        10       20       40
@@ -20,12 +20,12 @@ inversion of characteristic functions:
     n = 4        1e-5     1e-4     7e-4     9e-4     5e-4
     n = 50       1e-6     2e-5     2e-4     3e-4     2e-4
 
-A plain Gaussian number with the same mean and variance comes to 1e-2 only for n above 170 (for z = 0).
+A Gaussian variable with the same mean and variance comes within 1e-2 only for n above 170 (for z = 0).
 
-A gamma number of shape n is one of shape n + 3 times U_1^{1/n} U_2^{1/(n+1)} U_3^{1/(n+2)} for uniform U_i, and that
-of shape k = n + 3 is the cube k (1 − 1/(9k) + ζ/(3√k))³ of a normal ζ, to a Kolmogorov distance below 2.2e-3 (Wilson
-& Hilferty), which the product takes below 4e-4.  No step is a loop or a rejection, so a batch costs what its members
-cost; n need not be whole.
+A gamma variable of shape n is one of shape n + 3 times U_1^{1/n} U_2^{1/(n+1)} U_3^{1/(n+2)} for uniform U_i.  The one
+of shape k = n + 3 is the cube k (1 − 1/(9k) + ζ/(3√k))³ of a normal ζ, up to a Kolmogorov distance of 2.2e-3 (Wilson &
+Hilferty), which the product reduces below 4e-4.  No step is a loop or a rejection, so the cost of a batch is the sum of
+the costs of its members; n need not be a whole number.
 
 References: Polson, Scott & Windle, Bayesian Inference for Logistic Models Using Pólya-Gamma Latent Variables, JASA
 2013; Wilson & Hilferty, The Distribution of Chi-Square, PNAS 1931; Michael, Schucany & Haas, Generating Random
@@ -46,7 +46,7 @@ SERIES = tuple((4**k - 1) * b / math.factorial(2 * k) for k, b in enumerate(BERN
 
 
 def mean(counts: Array, tilts: Array) -> Array:
-    """E ω = n tanh(z/2) / (2z)."""
+    """Return the mean E ω = n tanh(z/2) / (2z) of PG(n, z)."""
     size = jnp.abs(tilts)
     large = jnp.maximum(size, SMALL)
     closed = jnp.tanh(large / 2) / (2 * large)
@@ -54,7 +54,7 @@ def mean(counts: Array, tilts: Array) -> Array:
 
 
 def variance(counts: Array, tilts: Array) -> Array:
-    """Var ω = n (sinh z − z) / (2z³ (1 + cosh z)), which is −n/z times the derivative of tanh(z/2) / (2z)."""
+    """Return the variance Var ω = n (sinh z − z) / (2z³ (1 + cosh z)) of PG(n, z)."""
     size = jnp.abs(tilts)
     large = jnp.maximum(size, SMALL)
     # Both by 2 e^{−z}, so that nothing overflows.
@@ -65,7 +65,7 @@ def variance(counts: Array, tilts: Array) -> Array:
 
 
 def polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
-    """Σ_k c_k x^k."""
+    """Evaluate the polynomial Σ_k c_k x^k."""
     value = jnp.zeros_like(x)
     for coefficient in reversed(coefficients):
         value = value * x + coefficient
@@ -73,7 +73,7 @@ def polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
 
 
 def draw(key: Array, counts: Array, tilts: Array) -> Array:
-    """PG(n, z) for each count n and tilt z; 0 where n is."""
+    """Draw a variable from PG(n, z) for each count n and tilt z; it is 0 if n is 0."""
     first_key, rest_key = jax.random.split(key)
     seen = counts > 0
     shape = jnp.where(seen, counts, 1)
@@ -84,7 +84,7 @@ def draw(key: Array, counts: Array, tilts: Array) -> Array:
 
 
 def draw_gamma(key: Array, shape: Array) -> Array:
-    """Gamma(k, 1), all but exactly."""
+    """Draw gamma variables from Gamma(k, 1), to a close approximation."""
     normal_key, *keys = jax.random.split(key, 1 + BOOST)
     larger = shape + BOOST
     noise = jax.random.normal(normal_key, shape.shape, shape.dtype)
@@ -96,7 +96,7 @@ def draw_gamma(key: Array, shape: Array) -> Array:
 
 
 def draw_inverse_gaussian(key: Array, mean: Array, variance: Array) -> Array:
-    """The inverse Gaussian number with that mean and variance."""
+    """Draw inverse Gaussian variables with a given mean and variance."""
     normal_key, uniform_key = jax.random.split(key)
     # With y = φ ζ², φ = variance / (2 mean²), the ratio r to the mean has r + 1/r = 2 (1 + y): one of two roots.
     size = jnp.maximum(mean, jnp.finfo(mean.dtype).tiny)  # its square may be too small for a number

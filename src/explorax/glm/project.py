@@ -2,8 +2,8 @@
 
     argmin_{‖θ‖ ≤ R}  ½ ‖g(θ) − g(θ̂)‖²_{G⁻¹},    g(θ) = Σ_x N_x μ(xᵀθ) x,    G = Σ_x N_x x xᵀ
 
-An estimate inside the ball stays.  One outside moves by damped Gauss-Newton steps: with g linearized the problem is a
-quadratic on a ball (`glm.ball`).
+An estimate inside the ball stays.  An estimate outside is moved by damped Gauss-Newton steps: with g linearized, the
+problem is a quadratic on a ball (`glm.ball`).
 
 Reference: Filippi, Cappé, Garivier & Szepesvári, Parametric Bandits: The Generalized Linear Case, NeurIPS 2010,
 equation (6).
@@ -25,13 +25,13 @@ HALVINGS = 30
 
 
 def project(family: Family, history: WeightedRows, theta: Array, radius: float) -> Array:
-    """The admissible parameter whose predictions are nearest to those of `theta`."""
+    """Project an estimate onto a ball: return the θ with ‖θ‖ ≤ R whose predictions are nearest to its own."""
     problem = posed(history, ridge=0.0)
     metric = factorize(problem.rows.gram(problem.counts))
     predicted = gradient(family, problem, theta)
 
     def miss(candidate: Array) -> Array:
-        """g(θ) − g(θ̂), as a vector whose plain norm is the distance."""
+        """Return g(θ) − g(θ̂) as a vector whose Euclidean norm is the distance."""
         return metric.whiten(gradient(family, problem, candidate) - predicted)
 
     def improve(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""The proximal step on one reward: where the loss of the reward and a parabola for all former ones balance.
+"""The proximal step on one reward: the minimum of its loss plus a parabola that stands for all earlier rewards.
 
     minimize ½ (θ − θ_t)ᵀ H (θ − θ_t) + b(xᵀθ) − y xᵀθ
 
@@ -6,7 +6,7 @@ The minimum lies on a line, θ = θ_t + c H⁻¹x, and c is the root of an incre
 
     c = y − μ(xᵀθ_t + c q),    q = xᵀH⁻¹x
 
-It lies between 0 and the residual r = y − μ(xᵀθ_t), whatever the family and however large the reward.
+It lies between 0 and the residual r = y − μ(xᵀθ_t), in every family and for every reward.
 
 References: Kulis & Bartlett, Implicit Online Learning, ICML 2010; Faury et al., Jointly Efficient and Optimal
 Algorithms for Logistic Bandits, AISTATS 2022 (this step for logistic bandits).
@@ -23,10 +23,19 @@ ROOT_STEPS = 200  # safeguarded Newton steps for c; three or four are enough, un
 
 
 def residual_after(family: Family, score: Array, q: Array, reward: Array) -> Array:
-    """Return the root c of c + μ(score + c q) − reward, between 0 and the residual.
+    """Return the root c of c + μ(score + c q) − reward, which is the residual after the proximal step.
 
-    A step is Newton's where it stays in the bracket and is at most half as long as the last one; else the middle.  The
-    latter is that of asinh(c q), so that a bracket many powers of ten wide gets narrow soon.
+    A step is Newton's if that stays in the bracket and is at most half as long as the last step; else it goes to the
+    middle of the bracket, on the scale of asinh(c q), so that a bracket many powers of ten wide gets narrow soon.
+
+    Args:
+        family: The reward family.
+        score: The score xᵀθ_t before the step, a scalar.
+        q: xᵀH⁻¹x, a scalar.
+        reward: The reward y, a scalar.
+
+    Returns:
+        The root, between 0 and the residual before the step.
     """
     largest, eps = jnp.finfo(score.dtype).max / 4, float(jnp.finfo(score.dtype).eps)
     residual = jnp.clip(reward - family.mean(score), -largest, largest)
@@ -36,7 +45,7 @@ def residual_after(family: Family, score: Array, q: Array, reward: Array) -> Arr
         return jnp.where(q > 0, jnp.clip(jnp.sinh(jnp.mean(ends)) / q, low, high), (low + high) / 2)
 
     def step(c: Array, excess: Array, low: Array, high: Array, last: Array) -> tuple[Array, Array, Array]:
-        """The next c, how far it is from this one, and whether that is near enough."""
+        """Return the next c, its distance from this one, and whether the distance is small enough to stop."""
         slope = 1 + q * family.slope(score + c * q)
         trial = c - excess / slope
         good = jnp.isfinite(slope) & (trial >= low) & (trial <= high) & (jnp.abs(trial - c) <= last / 2)

@@ -1,34 +1,36 @@
-"""The fit of `glm.fit` where a nearby answer and its curvature are known: what a round of a fixed-arms bandit costs.
+"""The fit of `glm.fit` from a nearby answer with a kept curvature, for the rounds of a bandit with fixed arms.
 
 A Newton step costs K d² + d³ for the curvature H and only K d for the gradient.  From one round to the next H hardly
 changes, so it is kept, as a root W of its inverse,
 
     W Wᵀ ≈ H⁻¹,    H(θ) = Σ_x N_x μ̇(xᵀθ) x xᵀ + λI,
 
-and three cheap things keep it good:
+and three cheap operations keep it accurate:
 
 *One more reward* of an arm adds w x xᵀ to H.  With v = √w Wᵀx the new root is W − γ (Wv) vᵀ,
-γ = (1 − 1/√(1 + vᵀv)) / vᵀv (Potter's square-root update: it cannot lose positive definiteness).
+γ = (1 − 1/√(1 + vᵀv)) / vᵀv (Potter's square-root update, which cannot lose positive definiteness).
 
-*A step* δ that changed the gradient by y teaches the curvature along δ: the BFGS update, which in root form is
+*A step* δ that changed the gradient by y tells the curvature along δ.  This is the BFGS update, which in root form is
 W − δ (Wᵀu)ᵀ with u = ρ y + √(ρ / gᵀH⁻¹g) g, ρ = 1 / δᵀy.
 
-*A certificate* says when to build it anew.  If no score of a row seen moved by more than m since then, self-concordance
-gives e^{−Mm} H ⪯ H(θ) ⪯ e^{Mm} H.
+*A certificate* decides when to build the root anew.  If no score of a row seen has moved by more than m since the last
+time, self-concordance gives e^{−Mm} H ⪯ H(θ) ⪯ e^{Mm} H.
 
-Where the past is forgotten (`glm.history`), two more do.
+If the past is forgotten (`glm.history`), there are two more operations.
 
-*A discount* γ takes H to γH + (1−γ)λI, which lies between γH and H.  W is scaled as if it were √γ H, the middle of the
-two on a log scale, so each reward adds ½ log(1/γ) to the certificate: e^{−f} H ⪯ H(θ) ⪯ e^{f} H with f that sum.
+*A discount* γ takes H to γH + (1−γ)λI, which lies between γH and H.  W is scaled as if the new curvature were √γ H, the
+middle of the two on a log scale, so that each reward adds ½ log(1/γ) to the certificate: e^{−f} H ⪯ H(θ) ⪯ e^{f} H,
+where f is the sum of these terms.
 
 *A reward that leaves* a window takes w x xᵀ out of H, with the w that it came with.  The new root is
-W + (Wv) vᵀ / (r + r²), r = √(1 − vᵀv).  Where r² is so small that rounding would show, nothing is taken out, and the
+W + (Wv) vᵀ / (r + r²), r = √(1 − vᵀv).  If r² is so small that rounding would show, nothing is taken out, and the
 certificate is void (f = ∞) until H is built anew.
 
-The answer does not depend on any of this: steps go on until the true gradient says that scores err by less than the
+The answer does not depend on any of this: steps go on until the true gradient shows that scores err by less than the
 tolerance.  A step of size r (in scores) with a curvature that is off by e^{Mm} leaves an error of about
-r (e^{M(m+r)} − 1).  Where that does not get small in a few steps, curvature is built anew for every further one: the
-damped Newton iteration of `glm.newton`.  What is told of the answer includes rounding, as it does there (`is_right`).
+r (e^{M(m+r)} − 1).  If the error does not get small in a few steps, the curvature is built anew for every further step,
+which is the damped Newton iteration of `glm.newton`.  The reported accuracy includes rounding, as it does there
+(`is_right`).
 
 References: Bierman, Factorization Methods for Discrete Sequential Estimation, 1977 (Potter's update); Nocedal & Wright,
 Numerical Optimization, 2006, chapter 6 (BFGS); Bach, Self-concordant analysis for logistic regression, 2010.
@@ -61,46 +63,46 @@ LEAST_LEFT = 0.01  # r² down to which a reward is taken out of W
 
 
 class Warm(NamedTuple):
-    """Fixed arms, an estimate's scores, and the curvature there."""
+    """The scores and the curvature that are kept for fixed arms at an estimate."""
 
     columns: Array  # (d, K) the arms, transposed: products with it run along memory
     scores: Array  # (K,) xᵀθ of every arm
     root: Array  # (d, d) W
     built: Array  # (K,) the scores at which W was built
-    age: Array  # () rewards since then
-    faded: Array | None = None  # () f: how far W is off by what was forgotten since then; None where nothing ever is
+    age: Array  # () the number of rewards since then
+    faded: Array | None = None  # () f, the error of W by what was forgotten since then; None in a memory that keeps all
 
     def computed(self) -> tuple[Array | None, ...]:
-        """Return all but the arms, which were checked when they came (`checks.computed`)."""
+        """Return all arrays but the arms, which are checked when they come (`checks.computed`)."""
         return self[1:]
 
     def posed(self, history: Grouped, *, ridge: Array, tilt: Array | None = None) -> Problem:
-        """Return the problem that a history of these arms, a ridge and a tilt make."""
+        """Pose the problem F of a history of these arms, a ridge and a tilt."""
         tilt = jnp.zeros_like(self.columns[:, 0]) if tilt is None else tilt
         return Problem(ByColumn(self.columns), history.counts, history.sums, tilt, ridge)
 
 
 def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
-    """Nothing seen yet: θ = 0 and H = λI."""
+    """Build what is kept for fixed arms before the first reward, where θ = 0 and H = λI."""
     zeros = jnp.zeros_like(arms[:, 0])
     root = jnp.eye(arms.shape[1], dtype=arms.dtype) / jnp.sqrt(ridge)
     return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int), jnp.zeros_like(zeros[0]) if forgets else None)
 
 
 def afresh(family: Family, history: Grouped, theta: Array, ridge: Array) -> Warm:
-    """What is kept for the arms of a history at an estimate that was found otherwise."""
+    """Build what is kept for the arms of a history at an estimate that another fit has found."""
     warm, scores = start(history.features, ridge), history.features @ theta
     root = build(family, warm.posed(history, ridge=ridge), scores)
     return warm._replace(scores=scores, root=root, built=scores)
 
 
 def build(family: Family, problem: Problem, scores: Array) -> Array:
-    """W for the curvature at these scores."""
+    """Build the root W of the inverse curvature at these scores."""
     return factorize(curvature(family, problem, scores)).inverse_root()
 
 
 def forget(family: Family, warm: Warm, recent: Recent | None, discount: Array | None) -> Warm:
-    """What one more reward makes the past forget; `recent` does not have that reward yet."""
+    """Forget what the next reward drives out, by a discount or a window that does not have that reward yet."""
     if warm.faded is None:
         return warm
     if discount is not None:
@@ -116,7 +118,7 @@ def forget(family: Family, warm: Warm, recent: Recent | None, discount: Array | 
 
 
 def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -> Warm:
-    """One more reward of this arm; `history` has it already."""
+    """Update the curvature after one more reward of an arm, which the history has already."""
     # The scores of an arm that was never pulled before do not count for the certificate until now.
     built = jnp.where(history.counts[arm] > 1, warm.built[arm], warm.scores[arm])
     pushed = jnp.sqrt(family.slope(built)) * (x @ warm.root)
@@ -136,11 +138,23 @@ def refit(
     tolerance: float,
     root_error: float,
 ) -> tuple[Descent, Warm]:
-    """The estimate on the history, from a nearby one; and its curvature, off by e^{root_error} at the most.
+    """Fit a history from a nearby estimate, and keep its curvature accurate up to factors e^{±root_error}.
 
-    How far scores are off changes slowly.  So it is looked at after 1, 2, 4, 8, … rewards and with every 256th one,
-    when scores have moved far, and as long as it was too much.  Then it has to be half of what is allowed; in between
-    the last answer stands, which is `converged`.
+    The error of scores changes slowly.  It is therefore computed after 1, 2, 4, 8, … rewards and with every 256th one,
+    if scores have moved far, and as long as the fit has not converged.  It then has to be at most half of what is
+    allowed; between these times the last verdict stands.
+
+    Args:
+        family: The reward family.
+        warm: What is kept of the nearby estimate.
+        problem: The optimization problem F, with arms as columns.
+        theta: The nearby estimate, of shape (d,).
+        converged: Whether the nearby estimate has converged, a scalar.
+        tolerance: The largest error of a score.
+        root_error: The largest error of the kept curvature.
+
+    Returns:
+        The estimate with its scores, and what is kept for the next fit.
     """
     estimate = settle(family, warm, problem, theta, tolerance)
     off = family.self_concordance * problem.largest(estimate.scores - warm.built)
@@ -166,11 +180,22 @@ def refit(
 def descend(
     family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float, right: Array | None = None
 ) -> Descent:
-    """The tilted estimate, from θ whose scores and curvature are in `warm`; `converged` as `is_right` means it.
+    """Fit a problem with a tilt, from a nearby θ whose scores and curvature are kept.
 
-    Where θ is the estimate without the tilt, and `right`, the tilted one is a draw around it: its scores may err by a
-    share of what the tilt does to them (`certificate.allowed`).  And it is looked at only if a score goes beyond `FAR`:
-    rounding is a matter of means at the end of their range.
+    If θ is the estimate without the tilt and has converged, the tilted estimate is a draw around it.  Its scores may
+    err by a share of what the tilt does to them (`certificate.allowed`), and the error is computed only if a score goes
+    beyond `FAR`, because rounding matters only for means at the end of their range.
+
+    Args:
+        family: The reward family.
+        warm: What is kept of θ.
+        problem: The optimization problem F with its tilt, with arms as columns.
+        theta: The nearby θ, of shape (d,).
+        tolerance: The largest error of a score.
+        right: Whether θ is the estimate without the tilt and has converged; None if θ is any other start.
+
+    Returns:
+        The estimate with its scores, and whether it has converged in the sense of `is_right`.
     """
     found = settle(family, warm, problem, theta, tolerance)
     check = partial(is_right, family, tolerance)
@@ -190,9 +215,20 @@ def is_right(
     perturbation: float | Array = 0.0,
     share: float = 1.0,
 ) -> Array:
-    """Whether steps have settled, at scores that err by no more than a share of what is allowed, and the tolerance.
+    """Return whether steps have become small, at scores whose error is within the tolerance and what is allowed.
 
-    For the price of a look at the arms: of their features only the largest is used (`glm.certificate`).
+    This is cheap, because only the largest feature of the arms is used (`glm.certificate`).
+
+    Args:
+        family: The reward family.
+        tolerance: The largest error of a score that steps may leave.
+        problem: The optimization problem F.
+        found: The end of the descent.
+        perturbation: The largest change of a score that the tilt of a draw causes.
+        share: The share of the allowed error that is accepted.
+
+    Returns:
+        Whether the answer is right, a scalar truth value.
     """
     size, scores, largest = len(found.theta), problem.of_seen(found.scores), problem.largest(problem.rows.peaks())
     others = certificate.left_by_root(largest, jnp.sum(weights(family, problem, scores)), found.step, problem.ridge)
@@ -203,9 +239,13 @@ def is_right(
 
 
 def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float) -> Descent:
-    """The tilted estimate; `converged` says that steps have become as small as the tolerance asks for.
+    """Make steps until they are as small as the tolerance asks for.
 
-    Cheap steps first, a few, or the kernel where there is a GPU; then, only for those that need more, Newton steps.
+    A few cheap steps come first, or the kernel if there is a GPU.  Newton steps follow only for the elements of a batch
+    that need more.
+
+    Returns:
+        The end of the descent, with `converged` if steps have become small enough.
     """
     off = family.self_concordance * problem.largest(warm.scores - warm.built)
     off = off if warm.faded is None else off + warm.faded
@@ -222,16 +262,16 @@ def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance
 
 
 class Kept(NamedTuple):
-    """What a cheap step was made with, for the next one to learn from."""
+    """The root and the gradient of a cheap step, from which the next one improves the root."""
 
-    root: Array  # W
-    gradient: Array  # before the step
+    root: Array  # (d, d) W
+    gradient: Array  # (d,) before the step
     energy: Array  # () gᵀH⁻¹g there
-    off: Array  # () a bound on how far scores were from where W was built
+    off: Array  # () a bound on the error of W, as factors e^{±off}
 
 
 def cheap_steps(family: Family, problem: Problem, start: Start, tolerance: float) -> Descent:
-    """A few steps with the kept curvature, each of which improves it; back to the start if one is not finite."""
+    """Make a few steps with the kept curvature, each of which improves it; go back if one is not finite."""
 
     def as_kept(now: Place) -> Aim:
         return aim_by(start.root, gradient(family, problem, now.theta, now.scores_of(problem)), start.off)
@@ -253,13 +293,13 @@ def cheap_steps(family: Family, problem: Problem, start: Start, tolerance: float
 
 
 def aim_by(root: Array, slope: Array, off: Array) -> Aim:
-    """Where a root W that is off by e^{±off} points."""
+    """Return the direction −W Wᵀg of a root W whose error is at most e^{±off}."""
     direction, energy = downhill(root, slope)
     return Aim(direction, jnp.isfinite(energy), off, Kept(root, slope, energy, off))
 
 
 def newton_steps(family: Family, tolerance: float, problem: Problem, near: Descent) -> Descent:
-    """The tilted estimate by damped Newton steps from a place nearby."""
+    """Make damped Newton steps from the end of another descent until they converge."""
 
     def aim(now: Place) -> Aim:
         root = build(family, problem, now.scores_of(problem))
@@ -276,13 +316,13 @@ def newton_steps(family: Family, tolerance: float, problem: Problem, near: Desce
 
 
 def downhill(root: Array, slope: Array) -> tuple[Array, Array]:
-    """−H⁻¹g and gᵀH⁻¹g, from a root of H⁻¹."""
+    """Return the Newton direction −H⁻¹g and its energy gᵀH⁻¹g, from a root of H⁻¹."""
     half = slope @ root
     return -(root @ half), half @ half
 
 
 def learn(root: Array, step: Array, before: Array, energy: Array, after: Array) -> Array:
-    """The root after a BFGS update with the step and the gradients before and after it."""
+    """Update a root of H⁻¹ by BFGS, from a step and the gradients before and after it."""
     change = after - before
     curvature = step @ change
     usable = (curvature > 0) & (energy > 0)

@@ -108,7 +108,7 @@ def plan(
         spanned = rank(picks, size)
         return Exploration(picks.arms, jnp.maximum(spanned, 1), spanned)
     basis = Basis(*(each[:size] for each in picks))
-    check_spanning((arms.shape[0], size), basis, "use warmup='basis' with a ridge above 0")
+    check_spanning((arms.shape[0], size), basis, "Use warmup='basis' with a ridge above 0")
     pulls = jnp.asarray(1)
     if kind == "theory":
         chosen = arms[basis.arms]

@@ -104,7 +104,7 @@ def test_what_it_cannot_do_is_refused(learned):
 
     with pytest.raises(InvalidArgument, match="must not forget by time"):
         make(discount=0.9)
-    with pytest.raises(InvalidArgument, match="where arms are fixed"):
+    with pytest.raises(InvalidArgument, match="memory must be 'exact' for fixed arms, got a reservoir"):
         make().init(np.eye(D))
     ensemble = make("glm_ensemble")
     with pytest.raises(InvalidArgument, match="must drive out its oldest"):

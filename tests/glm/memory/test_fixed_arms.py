@@ -117,7 +117,7 @@ def test_further_arms_have_nothing_seen(plain):
 
 def test_only_rows_that_it_knows_are_taken(plain):
     plain.check_pulled(2, ARMS[2])
-    with pytest.raises(InvalidArgument, match="x is not the row of arm 2"):
+    with pytest.raises(InvalidArgument, match="x must be the row of arm 2 that the state was made with, got other"):
         plain.check_pulled(2, ARMS[3])
 
 

@@ -65,7 +65,7 @@ def test_what_leaves_is_what_the_next_reward_overwrites(forgetful):
 
 def test_a_full_memory_says_so(forgetful):
     forgetful.check_pulled(0, X[0])
-    with pytest.raises(HistoryFull, match=f"all {ROOM} rows are taken"):
+    with pytest.raises(HistoryFull, match=f"All {ROOM} rows are taken"):
         learned(rounds=ROOM).check_pulled(0, X[0])
 
 

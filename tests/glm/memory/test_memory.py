@@ -43,12 +43,20 @@ def test_a_builder_of_ones_own_is_taken_as_it_is():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("constant", {"ridge": 0.0}, "a summary starts from the ridge"),
-        ("refitted", {"ridge": 0.0}, "a summary starts from the ridge"),
-        ("constant", {"window": 5}, "cannot take a reward out again"),
-        ("constant", {"buffer": 5, "discount": 0.9}, "a buffer belongs to memory='constant' without a discount"),
-        ("exact", {"buffer": 5}, "a buffer belongs to memory='constant'"),
-        ("refitted", {"buffer": 5}, "a buffer belongs to memory='constant'"),
+        ("constant", {"ridge": 0.0}, "ridge must be above 0 with memory='constant', .* got 0"),
+        ("refitted", {"ridge": 0.0}, "ridge must be above 0 with memory='refitted', .* got 0"),
+        ("constant", {"window": 5}, "window must be None .* cannot take a reward out again, got 5"),
+        (
+            "constant",
+            {"buffer": 5, "discount": 0.9},
+            "buffer must be 0 with memory='constant' and discount=0.9, got 5. .* belongs to memory='constant' without",
+        ),
+        ("exact", {"buffer": 5}, "buffer must be 0 with memory='exact' .* got 5. .* belongs to memory='constant'"),
+        (
+            "refitted",
+            {"buffer": 5},
+            "buffer must be 0 with memory='refitted' .* got 5. .* belongs to memory='constant'",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(name, settings, message):

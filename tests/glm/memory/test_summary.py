@@ -418,7 +418,7 @@ def test_a_memory_that_refits_may_be_full():
     refits = policy("glm_fpl", "refitted")
     state = refits.init(FEATURES)
     full = state.memory.rows._replace(seen=jnp.asarray(80))
-    with pytest.raises(HistoryFull, match="all 80 rows are taken"):
+    with pytest.raises(HistoryFull, match="All 80 rows are taken"):
         refits.update(state._replace(memory=state.memory._replace(rows=full)), 0, np.ones(FEATURES), 1.0)
 
 

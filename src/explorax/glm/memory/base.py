@@ -1,14 +1,15 @@
-"""What a GLM policy remembers: a past, the estimate it gives, and whatever makes the next estimate cheap.
+"""What a memory of a GLM policy is: the past, the estimate on it, and whatever makes the next estimate cheap.
 
-A memory is a record of arrays of fixed shape with a few methods.  Policies know these methods and nothing else, so
-another kind of memory is one file and no change anywhere else.
+A memory is a record of arrays of fixed shape with a few methods.  Policies use only these methods, so that another kind
+of memory is one new file and no change anywhere else.
 
     FixedArms    a count and a reward sum for each arm; exact, at a cost that does not grow (`fixed_arms`)
     KeptRows     the rewards one by one, for arms that change; exact, up to a capacity (`kept_rows`)
     Summary      roots of H⁻¹ and G, for arms that change; constant cost, not exact (`summary`)
 
 Every method that has to fit something is given an `Estimator`, which is known when a program is compiled, and the ridge
-λ, which is a number in the state.
+λ, which is a number in the state.  The symbols are those of `glm.problem`; H(θ) = Σ N_x μ̇(xᵀθ) x xᵀ + λI is the
+curvature, and G = Σ N_x x xᵀ the Gram matrix.
 """
 
 from dataclasses import dataclass
@@ -31,175 +32,296 @@ GRAM_RIDGE = 1e-6  # what is added to G, so that it has an inverse while the row
 
 
 class Estimate(Protocol):
-    """What a fit gives."""
+    """The part of a fit's result that a memory keeps."""
 
     @property
     def theta(self) -> Array:
-        """Return the estimate."""
+        """The estimate, of shape (d,)."""
 
     @property
     def converged(self) -> Array:
-        """Return whether its fit converged."""
+        """Whether the fit of the estimate converged, a scalar."""
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """What the fits of a policy depend on, apart from numbers: programs are compiled once for each."""
+    """The settings of a policy's fits that are fixed when a program is compiled.
+
+    Attributes:
+        family: The reward family.
+        tolerance: The tolerance of fits, in scores.  Default: the best that the dtype allows.
+        root_error: The largest error r of a kept curvature, as factors e^±r.  Default: what the tolerance implies.
+    """
 
     family: Family
     tolerance: float | None = None
-    root_error: float | None = None  # how far a kept curvature may be off, as e^±; None: as far as the tolerance asks
+    root_error: float | None = None
 
     def last_step(self, dtype: jnp.dtype) -> float:
-        """Return the size of a fit's last step, in scores."""
+        """Return the largest change of a score in the last step of a fit."""
         return default_tolerance(dtype) if self.tolerance is None else self.tolerance
 
     def fit(self, rows: WeightedRows, ridge: Array, start: Array) -> Estimate:
-        """Fit weighted rows by Newton steps from a start."""
+        """Fit weighted rows with a ridge penalty, by Newton steps from a start.
+
+        Args:
+            rows: The weighted rows.
+            ridge: The penalty λ, a scalar.
+            start: The start, a (d,) vector, for example the last estimate.
+
+        Returns:
+            The estimate, and whether the fit converged.
+        """
         return newton(self.family, rows, ridge, None, start, self.last_step(start.dtype))
 
     def fit_tilted(self, rows: WeightedRows, ridge: Array, start: Array, tilt: Array) -> Fit:
-        """Fit weighted rows with tilted rewards by Newton steps from a start."""
+        """Fit weighted rows with a ridge penalty and a tilt S, a (d,) vector, by Newton steps from a start."""
         return newton(self.family, rows, ridge, tilt, start, self.last_step(start.dtype))
 
 
 class Forgetting(NamedTuple):
-    """How a memory forgets; all None where it does not (`glm.history` defines discount and window)."""
+    """How a memory forgets; all fields are None in a memory that does not (`glm.history` defines the two ways).
 
-    discount: Array | None = None  # () γ
-    recent: Recent | None = None  # fixed arms with a window: what is in it
-    floor: Array | None = None  # () for optimistic policies: what is added to G in place of GRAM_RIDGE
+    Attributes:
+        discount: The discount γ, a scalar.
+        recent: The rewards in the window, for fixed arms with a window.
+        floor: The multiple of I that is added to G in place of 1e-6, for optimistic policies that forget.
+    """
+
+    discount: Array | None = None
+    recent: Recent | None = None
+    floor: Array | None = None
 
     @property
     def gram_ridge(self) -> float | Array:
-        """Return what is added to G."""
+        """The multiple of the identity that is added to G."""
         return GRAM_RIDGE if self.floor is None else self.floor
 
 
 class Wanted(NamedTuple):
-    """What a policy wants of its memory, checked already."""
+    """What a policy asks of its memory; each setting has been checked alone, but not against the others.
 
-    arms: Array | int  # the matrix of fixed arms, or the number of features where arms change
-    size: int  # d
+    Attributes:
+        arms: The (K, d) matrix of fixed arms, or the number of features d if arms change.
+        size: The number of features d.
+        dtype: The dtype of all arrays.
+        ridge: The penalty λ.
+        capacity: The number of rewards to keep, if they are kept one by one.
+        drops_oldest: Whether a new reward drives out the oldest one if there is no more room.
+        discount: The discount γ; 1 if there is no discount.
+        window: The number of rewards in the window; None if there is no window.
+        buffer: The number of rewards in the buffer of a summary; 0 if there is no buffer.
+        widths: Whether the policy calls `Memory.widths`.
+        keeps_curvature: Whether a kept, approximate curvature may be used in place of the exact one.
+    """
+
+    arms: Array | int
+    size: int
     dtype: jnp.dtype
     ridge: float
-    capacity: int  # rewards kept where they are kept one by one
-    drops_oldest: bool  # whether the oldest reward makes room for a new one
-    discount: float  # 1 for none
+    capacity: int
+    drops_oldest: bool
+    discount: float
     window: int | None
     buffer: int
-    widths: bool  # whether the policy asks for `widths`
-    keeps_curvature: bool  # whether a kept curvature may stand in for the exact one
+    widths: bool
+    keeps_curvature: bool
 
     @property
     def forgets(self) -> bool:
-        """Return whether rewards lose weight with time."""
+        """Whether rewards lose their weight with time, by a discount or a window."""
         return self.discount < 1 or self.window is not None
 
     def forgetting(self, recent: Recent | None = None) -> Forgetting:
-        """Return the record of how to forget."""
+        """Build the record of how the memory forgets, with the rewards of a window if there are any."""
         floor = jnp.asarray(self.ridge, self.dtype) if self.widths and self.forgets else None
         return Forgetting(jnp.asarray(self.discount, self.dtype) if self.discount < 1 else None, recent, floor)
 
     def rows(self) -> Rows:
-        """Return room for rewards one by one."""
+        """Build an empty history of rewards one by one."""
         return Rows.of(self.capacity, self.size, self.dtype, self.drops_oldest)
 
 
 class Change(NamedTuple):
-    """What one more reward does to the weights of others, in a memory that may be full."""
+    """What the next reward does to a memory that may be full: its own weight, and the reward that it drives out.
 
-    comes: Array | float  # weight of the new reward: 1, or 0 where there is no room for it
-    leaves: Array | float  # weight of the one that it drives out
-    x: Array  # (d,) the features of that one
-    ago: int  # how many rewards ago it came
+    Attributes:
+        comes: The weight of the next reward: 1, or 0 if there is no room for it.
+        leaves: The weight of the reward that leaves; 0 if none leaves.
+        x: The features of the reward that leaves, of shape (d,).
+        ago: How many rewards ago that reward came.
+    """
+
+    comes: Array | float
+    leaves: Array | float
+    x: Array
+    ago: int
 
 
 class Memory(Protocol):
-    """What a GLM policy asks of a memory."""
+    """The attributes and methods that a GLM policy uses of its memory.
+
+    A memory is immutable and a JAX pytree.  The methods that learn, score or draw run inside compiled code, where
+    values are unknown and nothing can be raised.
+
+    Attributes:
+        theta_hat: The penalized estimate θ̂, of shape (d,).
+        converged: Whether the fit of θ̂ converged, a scalar.
+        forgetting: How the memory forgets.
+        past: The weighted rows that θ̂ is the exact estimate of; None if there are no such rows.
+        n_arms: The number of fixed arms; None if arms change.
+    """
 
     @property
     def theta_hat(self) -> Array:
-        """Return θ̂, the penalized estimate, of shape (d,)."""
+        """The penalized estimate θ̂, of shape (d,)."""
 
     @property
     def converged(self) -> Array:
-        """Return whether the fit of θ̂ converged."""
+        """Whether the fit of θ̂ converged, a scalar."""
 
     @property
     def forgetting(self) -> Forgetting:
-        """Return how it forgets."""
+        """How the memory forgets."""
 
     @property
     def past(self) -> Grouped | Rows | None:
-        """Return the weighted rows that θ̂ is the exact estimate of; None where it is that of none."""
+        """The weighted rows that θ̂ is the exact estimate of; None if there are no such rows."""
 
     @property
     def n_arms(self) -> int | None:
-        """Return the number of fixed arms; None where arms change."""
+        """The number of fixed arms; None if arms change."""
 
     def learn(
         self, estimator: Estimator, ridge: Array, arm: Array, x: Array, reward: Array, really: ArrayLike = True
     ) -> Self:
-        """Take in one more reward of the arm with this index and these features, if `really` is true."""
+        """Learn from one more reward.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ, a scalar.
+            arm: The index of the arm that was pulled, a scalar.
+            x: The features of the arm, of shape (d,).
+            reward: The reward, a scalar.
+            really: Whether to learn at all; if false, the memory stays as it is.  Default: True.
+
+        Returns:
+            The memory with the reward, and with the estimate after it.
+        """
 
     def scores(self, arms: Array) -> Array:
-        """Return x_iᵀθ̂ of each arm."""
+        """Return the score x_iᵀθ̂ of each of K arms, of shape (K,)."""
 
     def scores_at(self, arms: Array, theta: Array) -> Array:
-        """Return x_iᵀθ of each arm, for any θ."""
+        """Return the score x_iᵀθ of each of K arms for any θ, of shape (K,)."""
 
     def tilted(self, estimator: Estimator, ridge: Array, arms: Array, tilt: Array) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        """Fit the past with a tilt, and score the arms by that estimate.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ, a scalar.
+            arms: The arms to score, of shape (K, d).
+            tilt: The tilt S that is added to the sum of rewards times features, of shape (d,).
+
+        Returns:
+            The score of each arm, of shape (K,), and whether the fit converged.
+        """
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
-        """Return W with W Wᵀ = H(θ̂)⁻¹,  H(θ̂) = Σ μ̇(xᵀθ̂) x xᵀ + λI."""
+        """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹, of shape (d, d)."""
 
     def tilt_noise(self, key: Array, prior: float | Array) -> Array:
-        """Draw S ~ N(0, G + prior I)."""
+        """Draw a tilt S ~ N(0, G + prior I), of shape (d,)."""
 
     def widths(self, arms: Array) -> Array:
-        """Return ‖x_i‖ in the norm of G⁻¹ of each arm; where the past is forgotten, in that of (G + λI)⁻¹."""
+        """Return ‖x_i‖ of each of K arms in the norm of G⁻¹, or of (G + λI)⁻¹ if the memory forgets."""
 
     def leaving(self) -> Change | None:
-        """Return what one more reward drives out; None where all are kept."""
+        """Return what the next reward drives out; None if all rewards are kept."""
 
     def extended(self, estimator: Estimator, ridge: Array, arms: Array) -> Self:
-        """Return the same past with further fixed arms, which are rows after the old ones."""
+        """Add fixed arms to the memory.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ, a scalar.
+            arms: All arms, the old ones first and then the new ones, of shape (K, d).
+
+        Returns:
+            The memory of all arms with the same past; a memory without fixed arms is returned as it is.
+        """
 
     def adopting(self, estimator: Estimator, ridge: Array, old: "Memory", old_ridge: Array) -> "Memory":
-        """Return this empty memory with the past of one that other settings have made."""
+        """Take over the past of a memory that was built with other settings.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ of this memory, a scalar.
+            old: The memory whose past is taken over; this memory is empty.
+            old_ridge: The penalty λ of the old memory.
+
+        Returns:
+            This memory with the past of the old one.
+
+        Raises:
+            InvalidArgument: If the old memory does not know what this one needs.
+            HistoryFull: If the old memory keeps more rewards than this one has room for.
+        """
 
     def known_rewards(self) -> Grouped | Rows | None:
-        """Return the rewards that are still known, one by one or by arm; None in a summary of them."""
+        """Return the rewards that are still known, by arm or one by one; None if they are only summarized."""
 
     def check_pulled(self, arm: ArrayLike, x: ArrayLike) -> None:
-        """Raise if there is no room for a reward, or the features are not those of the arm with this index."""
+        """Check, before a reward is learned, that the memory can take it in.
+
+        Args:
+            arm: The index of the arm that was pulled.
+            x: The features of the arm, of shape (d,).
+
+        Raises:
+            HistoryFull: If there is no room for the reward.
+            InvalidArgument: If `x` is not the row of that arm, in a memory of fixed arms.
+        """
 
 
 class RowMemory(Memory, Protocol):
-    """A memory that keeps the rewards themselves, by arm or one by one: its estimate is the exact one of its rows."""
+    """A memory that keeps the rewards, by arm or one by one, and whose estimate is exact for these rows.
+
+    Policies such as PG-TS, which go over the rows themselves, need a memory of this kind.
+    """
 
     @property
     def past(self) -> Grouped | Rows:
-        """Return the weighted rows."""
+        """The weighted rows that θ̂ is the exact estimate of."""
 
     def scores_on(
         self, estimator: Estimator, ridge: Array, arms: Array, past: Grouped, start: Array
     ) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on another past of the same rows, and whether its fit converged."""
+        """Fit the same rows with other counts and sums, and score the arms by that estimate.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ, a scalar.
+            arms: The arms to score, of shape (K, d).
+            past: The rows of the memory with other counts and sums.
+            start: The estimate to start from, of shape (d,).
+
+        Returns:
+            The score of each arm, of shape (K,), and whether the fit converged.
+        """
 
     def columns(self) -> Array:
-        """Return the rows as columns, (d, m)."""
+        """Return the rows as the columns of a matrix, of shape (d, m)."""
 
     def weighted_sum(self, weights: Array) -> Array:
-        """Return Σ w_i x_i over the rows."""
+        """Return the weighted sum Σ w_i x_i of the rows, of shape (d,)."""
 
 
 def tilted_fit(
     estimator: Estimator, past: Grouped | Rows, ridge: Array, theta: Array, converged: Array, tilt: Array
 ) -> Fit:
-    """Fit tilted rewards exactly, from the estimate without the tilt, which is `converged` or not."""
+    """Fit a past with a tilt, starting from the estimate θ without it, and judge convergence as that of a draw."""
     found = estimator.fit_tilted(past, ridge, theta, tilt)
     last_step = estimator.last_step(tilt.dtype)
 
@@ -214,20 +336,24 @@ def tilted_fit(
 
 
 def exact_root(estimator: Estimator, past: WeightedRows, ridge: Array, theta: Array) -> Array:
-    """Return W with W Wᵀ = H(θ)⁻¹, from the rows."""
+    """Compute a root W of the inverse curvature, W Wᵀ = H(θ)⁻¹, from the rows."""
     return factorize(hessian(estimator.family, posed(past, ridge=ridge), theta)).inverse_root()
 
 
 def exact_widths(arms: Array, gram: Array, floor: float | Array) -> Array:
-    """Return ‖x_i‖ of each arm in the norm of (G + floor I)⁻¹."""
+    """Compute ‖x_i‖ of each arm in the norm of (G + floor I)⁻¹, from the Gram matrix G."""
     return factorize(gram + floor * jnp.eye(arms.shape[1], dtype=arms.dtype)).inverse_norms(arms)
 
 
 def check_adoptable(old: Memory, new: Memory) -> None:
-    """Raise unless the estimates have the same shape and both forget alike.
+    """Check that a memory can take over the past of another one: same shape of estimates, same way to forget.
+
+    Args:
+        old: The memory whose past is taken over.
+        new: The memory that takes it over.
 
     Raises:
-        InvalidArgument: The number of features, the dtype, the discount or the window of fixed arms has changed.
+        InvalidArgument: If the number of features, the dtype, the discount or the window of fixed arms differs.
     """
     if (old.theta_hat.shape, old.theta_hat.dtype) != (new.theta_hat.shape, new.theta_hat.dtype):
         raise InvalidArgument(
@@ -236,15 +362,15 @@ def check_adoptable(old: Memory, new: Memory) -> None:
         )
     if not same_numbers(old.forgetting.discount, new.forgetting.discount):
         raise InvalidArgument(
-            f"discount must stay as it was, got {new.forgetting.discount}. Rewards are weighed when they come."
+            f"discount must stay as it was, got {new.forgetting.discount}. Keep it: rewards have the old weights."
         )
     windows = [None if each.forgetting.recent is None else each.forgetting.recent.arms.shape for each in (old, new)]
     if windows[0] != windows[1]:
         raise InvalidArgument(
-            "window of fixed arms must stay as it was, got another one. Only what is in the window is known."
+            "window of fixed arms must stay as it was, got another one. Keep it: only rewards in the window are known."
         )
 
 
 def same_numbers(first: Array | None, second: Array | None) -> bool:
-    """Return whether two settings are equal, or both missing."""
+    """Return whether two settings are equal numbers, or both None."""
     return first is second or (first is not None and second is not None and np.array_equal(first, second))

@@ -1,12 +1,12 @@
-"""A buffer of the last B rewards in a memory of constant size: their losses as they are, parabolas for the others.
+"""A buffer of the last B rewards in a memory of constant size: exact losses for these, parabolas for all earlier ones.
 
-Only what leaves the buffer becomes a parabola, at the θ of that time, which has seen B rewards more.  The estimate is
-the minimum of
+The loss of a reward becomes a parabola only when the reward leaves the buffer, at the θ of that time, which has seen B
+more rewards.  The estimate is the minimum of
 
     ½ θᵀAθ − aᵀθ + Σ_{l in the buffer} b(X_lᵀθ) − Y_l X_lᵀθ,    A and a the sums of these parabolas and the prior,
 
-by `PASSES` damped Newton steps for each reward, from the last one: O(B d² + d³) in place of O(d²).  How much nearer to
-the exact estimate that is, `benchmarks/memory_errors.py` prints.
+found by `PASSES` damped Newton steps for each reward, from the last estimate, at a cost of O(B d² + d³) in place of
+O(d²).  `benchmarks/memory_errors.py` prints how much nearer to the exact estimate the buffer gets.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ PASSES = 2  # Newton steps for each reward
 
 
 class Buffer(NamedTuple):
-    """The last rewards as they are, and parabolas for those before them."""
+    """The last rewards of a summary, and the sum of the parabolas that stand for all earlier ones."""
 
     curvature: Array  # (d, d) A
     slope: Array  # (d,) a
@@ -31,17 +31,17 @@ class Buffer(NamedTuple):
 
     @classmethod
     def of(cls, size: int, features: int, dtype: jnp.dtype, ridge: ArrayLike) -> "Buffer":
-        """Return an empty buffer for so many rewards."""
+        """Build an empty buffer for `size` rewards, with the ridge as its parabola."""
         prior = jnp.asarray(ridge, dtype) * jnp.eye(features, dtype=dtype)
         return cls(prior, jnp.zeros(features, dtype), Rows.of(size, features, dtype, forgets=True))
 
     def after(self, root: Array, theta: Array) -> "Buffer":
-        """Return this empty buffer after a past that is known as θ and W only."""
+        """Return this empty buffer after a past of which only the estimate θ and the root W are known."""
         curvature = jnp.linalg.inv(root @ root.T)
         return self._replace(curvature=curvature, slope=curvature @ theta)
 
     def record(self, family: Family, theta: Array, x: Array, reward: Array, really: ArrayLike) -> "Buffer":
-        """Record one more reward; the one that it drives out becomes a parabola at θ."""
+        """Record one more reward, and replace the loss of the reward that it drives out by a parabola at θ."""
         place = self.rows.seen % self.rows.capacity
         oldest, weight, past = self.rows.features[place], self.rows.counts[place], self.rows.sums[place]
         weight = jnp.where(really, weight, 0)
@@ -52,7 +52,7 @@ class Buffer(NamedTuple):
         return Buffer(self.curvature + bend * jnp.outer(oldest, oldest), self.slope + pull * oldest, rows)
 
     def descend(self, family: Family, theta: Array) -> tuple[Array, Array]:
-        """Return θ after a few damped Newton steps, and W there."""
+        """Make `PASSES` damped Newton steps from θ, and return the new θ with a root W of H⁻¹ there."""
         rows = self.rows
 
         def step(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:

@@ -1,7 +1,7 @@
-"""A memory of fixed arms: a count and a reward sum for each.  Exact, and a round costs the same at any time.
+"""A memory of fixed arms: a count and a reward sum for each.  It is exact, and a round costs the same at any time.
 
-The curvature is kept from round to round (`glm.warm`), and for optimistic policies that forget nothing the columns
-G^−½ x_i of all arms as well.  Without a ridge the first curvatures are singular, so none is kept.
+The curvature is kept from round to round (`glm.warm`), and so are the columns G^−½ x_i of all arms for optimistic
+policies that do not forget.  Without a ridge the first curvatures are singular, so that no curvature is kept.
 """
 
 from typing import NamedTuple
@@ -36,18 +36,27 @@ MOST_ROOT_ERROR = 0.1  # how far a kept curvature may be off where the tolerance
 
 
 class FixedArms(NamedTuple):
-    """Fixed arms, what they have paid, the estimate, and what makes the next one cheap."""
+    """A memory of fixed arms, with the exact estimate and what makes the next one cheap.
+
+    Attributes:
+        past: The number of pulls and the sum of rewards of each arm.
+        theta_hat: The penalized estimate θ̂, of shape (d,).
+        converged: Whether the fit of θ̂ converged, a scalar.
+        warm: Scores and curvature at θ̂; None if no curvature is kept.
+        whitened: The columns G^−½ x_i, of shape (d, K); None if they are not kept.
+        forgetting: How the memory forgets.
+    """
 
     past: Grouped
-    theta_hat: Array  # (d,) θ̂
-    converged: Array  # () bool: whether the fit of θ̂ did
-    warm: Warm | None  # scores and curvature at θ̂
-    whitened: Array | None  # (d, K) columns G^−½ x
+    theta_hat: Array
+    converged: Array
+    warm: Warm | None
+    whitened: Array | None
     forgetting: Forgetting
 
     @classmethod
     def of(cls, wanted: Wanted) -> "FixedArms":
-        """Return a memory of these arms with nothing seen yet."""
+        """Build a memory of fixed arms without rewards."""
         assert not isinstance(wanted.arms, int)
         kept, whitened = None, None
         if wanted.ridge > 0 and wanted.keeps_curvature:
@@ -59,18 +68,18 @@ class FixedArms(NamedTuple):
 
     @property
     def n_arms(self) -> int:
-        """Return the number of arms."""
+        """The number of fixed arms."""
         return self.past.features.shape[-2]
 
     def learn(
         self, estimator: Estimator, ridge: Array, arm: Array, x: Array, reward: Array, really: ArrayLike = True
     ) -> "FixedArms":
-        """Take in one more reward of an arm, if `really` is true."""
+        """Learn from one more reward of an arm, if `really` is true."""
         learned = self.recorded(arm, x, reward).refitted(estimator, ridge, self, arm, x)
         return learned if really is True else jax.tree.map(lambda new, old: jnp.where(really, new, old), learned, self)
 
     def recorded(self, arm: Array, x: Array, reward: Array) -> "FixedArms":
-        """Count one more reward, and forget what it drives out; the estimate stays."""
+        """Count one more reward, and forget the one that it drives out of the window; the estimate stays."""
         past, recent = self.past, self.forgetting.recent
         if recent is not None:
             past, recent = recent.forget(past), recent.record(arm, reward)
@@ -78,7 +87,7 @@ class FixedArms(NamedTuple):
         return self._replace(past=past, forgetting=self.forgetting._replace(recent=recent))
 
     def refitted(self, estimator: Estimator, ridge: Array, before: "FixedArms", arm: Array, x: Array) -> "FixedArms":
-        """Fit θ̂ to a past that has one more reward of this arm than that of the memory before."""
+        """Fit θ̂ to a past that has one more reward of an arm than the past of the memory `before`."""
         if self.warm is None:
             found = estimator.fit(self.past, ridge, self.theta_hat)
             return self._replace(theta_hat=found.theta, converged=found.converged)
@@ -92,15 +101,15 @@ class FixedArms(NamedTuple):
         return self._replace(theta_hat=fitted.theta, converged=fitted.converged, warm=grown, whitened=whitened)
 
     def scores(self, arms: Array) -> Array:
-        """Return x_iᵀθ̂ of each arm."""
+        """Return the score x_iᵀθ̂ of each arm."""
         return arms @ self.theta_hat if self.warm is None else self.warm.scores
 
     def scores_at(self, arms: Array, theta: Array) -> Array:
-        """Return x_iᵀθ of each arm, for any θ."""
+        """Return the score x_iᵀθ of each arm, for any θ."""
         return arms @ theta if self.warm is None else theta @ self.warm.columns
 
     def tilted(self, estimator: Estimator, ridge: Array, arms: Array, tilt: Array) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        """Return the score of each arm for the estimate with a tilt, and whether its fit converged."""
         if self.warm is None:
             found = tilted_fit(estimator, self.past, ridge, self.theta_hat, self.converged, tilt)
             return arms @ found.theta, found.converged
@@ -112,7 +121,7 @@ class FixedArms(NamedTuple):
     def scores_on(
         self, estimator: Estimator, ridge: Array, arms: Array, past: Grouped, start: Array
     ) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on another past of the same arms, and whether its fit converged."""
+        """Return the score of each arm for the estimate on another past of the arms, and whether its fit converged."""
         if self.warm is None:
             found = estimator.fit(past, ridge, start)
             return arms @ found.theta, found.converged
@@ -122,37 +131,37 @@ class FixedArms(NamedTuple):
         return fitted.scores, fitted.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
-        """Return W with W Wᵀ = H(θ̂)⁻¹."""
+        """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹: the kept one, if there is one."""
         if self.warm is not None:
             return self.warm.root
         return exact_root(estimator, self.past, ridge, self.theta_hat)
 
     def columns(self) -> Array:
-        """Return the arms as columns, (d, K)."""
+        """Return the arms as the columns of a matrix, of shape (d, K)."""
         return self.past.features.T if self.warm is None else self.warm.columns
 
     def weighted_sum(self, weights: Array) -> Array:
-        """Return Σ w_i x_i over the arms."""
+        """Return the weighted sum Σ w_i x_i of the arms."""
         return weights @ self.past.features if self.warm is None else self.warm.columns @ weights
 
     def gram(self) -> Array:
-        """Return G = Σ N_x x xᵀ."""
+        """Return the Gram matrix G = Σ N_x x xᵀ."""
         if self.warm is None:
             return self.past.gram()
         return jnp.einsum("ik,jk->ij", self.warm.columns * self.past.counts, self.warm.columns)
 
     def tilt_noise(self, key: Array, prior: float | Array) -> Array:
-        """Draw S ~ N(0, G + prior I)."""
+        """Draw a tilt S ~ N(0, G + prior I)."""
         return draw_tilt(key, self.gram(), prior)
 
     def widths(self, arms: Array) -> Array:
-        """Return ‖x_i‖ in the norm of G⁻¹ of each arm; where the past is forgotten, in that of (G + λI)⁻¹."""
+        """Return ‖x_i‖ of each arm in the norm of G⁻¹, or of (G + λI)⁻¹ if the memory forgets."""
         if self.whitened is not None:
             return jnp.sqrt(jnp.sum(self.whitened**2, axis=0))
         return exact_widths(arms, self.gram(), self.forgetting.gram_ridge)
 
     def leaving(self) -> Change | None:
-        """Return what one more reward drives out of the window; None where there is no window."""
+        """Return what the next reward drives out of the window; None if there is no window."""
         recent = self.forgetting.recent
         if recent is None:
             return None
@@ -160,7 +169,7 @@ class FixedArms(NamedTuple):
         return Change(1.0, leaves.astype(self.past.counts.dtype), self.past.features[arm], recent.arms.shape[0])
 
     def extended(self, estimator: Estimator, ridge: Array, arms: Array) -> "FixedArms":
-        """Return the same past with further arms, which are rows after the old ones; nothing seen of them yet."""
+        """Return a memory of all `arms`, which are the old ones and then new ones without rewards."""
         nothing = jnp.zeros(len(arms) - len(self.past.counts), arms.dtype)
         counts, sums = (jnp.concatenate([old, nothing]) for old in (self.past.counts, self.past.sums))
         past = Grouped(arms, counts, sums)
@@ -175,14 +184,14 @@ class FixedArms(NamedTuple):
         return self._replace(past=past, warm=afresh, whitened=whitened)
 
     def adopting(self, estimator: Estimator, ridge: Array, old: Memory, old_ridge: Array) -> "FixedArms":
-        """Return this empty memory with the past of another one of the same arms."""
+        """Return this empty memory with the past of another memory of the same arms."""
         if not isinstance(old, FixedArms):
             raise InvalidArgument(
-                "memory must keep what the state knows, got fixed arms on one side. Keep the memory, or give "
+                "memory must be of the same kind as before, got fixed arms on one side only. Keep the memory, or give "
                 "memory='constant'."
             )
         if not np.array_equal(old.past.features, self.past.features):
-            raise InvalidArgument("arms must be those of the state, got others. Keep the arms and their features.")
+            raise InvalidArgument("arms must be those of the state, got other ones. Keep the arms and their features.")
         check_adoptable(old, self)
         found = estimator.fit(old.past, ridge, old.theta_hat)
         forgetting = self.forgetting._replace(recent=old.forgetting.recent)
@@ -190,19 +199,19 @@ class FixedArms(NamedTuple):
         return adopted.extended(estimator, ridge, self.past.features)
 
     def known_rewards(self) -> Grouped:
-        """Return the rewards by arm."""
+        """Return the counts and sums of rewards of all arms."""
         return self.past
 
     def check_pulled(self, arm: ArrayLike, x: ArrayLike) -> None:
-        """Raise if the features are not those of the arm that the memory was made with."""
+        """Raise `InvalidArgument` if the features are not those of the arm when the memory was made."""
         if is_known(self.past.features, arm, x) and not np.array_equal(self.past.features[arm], x):
             raise InvalidArgument(
-                f"x is not the row of arm {arm} that the state was made with: arms that change need "
-                f"init({np.shape(x)[0]}), the number of features, in place of init(arms)"
+                f"x must be the row of arm {arm} that the state was made with, got other features. If arms change, use "
+                f"init({np.shape(x)[0]}), with the number of features, in place of init(arms)."
             )
 
 
 def whiten_more(whitened: Array, arm: Array) -> Array:
-    """Return the columns G^−½ x_i once x of this arm has been added to G: Potter's update, applied to the arms."""
+    """Update the columns G^−½ x_i of all arms after one more pull of an arm, by Potter's update."""
     pulled = whitened[:, arm]
     return whitened - pulled[:, None] * (shrinkage(pulled) * (pulled @ whitened))

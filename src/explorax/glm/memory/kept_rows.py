@@ -1,4 +1,4 @@
-"""A memory of rewards one by one, for arms that change.  Exact within its capacity; a fit goes over all rows."""
+"""A memory of rewards one by one, for arms that change.  It is exact within its capacity; a fit goes over all rows."""
 
 from typing import NamedTuple
 
@@ -24,29 +24,40 @@ from explorax.glm.memory.base import (
 
 
 class KeptRows(NamedTuple):
-    """The last rewards with the features of the arms that were pulled, and the estimate."""
+    """A memory of rewards one by one, with the features of the arms that were pulled and the exact estimate.
+
+    Attributes:
+        past: The rewards and their features, up to the capacity.
+        theta_hat: The penalized estimate θ̂, of shape (d,).
+        converged: Whether the fit of θ̂ converged, a scalar.
+        forgetting: How the memory forgets.
+    """
 
     past: Rows
-    theta_hat: Array  # (d,) θ̂
-    converged: Array  # () bool: whether the fit of θ̂ did
+    theta_hat: Array
+    converged: Array
     forgetting: Forgetting
 
     @classmethod
     def of(cls, wanted: Wanted) -> "KeptRows":
-        """Return a memory with nothing seen yet."""
+        """Build a memory without rewards."""
         zeros = jnp.zeros(wanted.size, wanted.dtype)
         return cls(wanted.rows(), zeros, jnp.asarray(True), wanted.forgetting())
 
     @property
     def n_arms(self) -> None:
-        """Return None: arms change."""
+        """None, because arms change."""
 
     def learn(
         self, estimator: Estimator, ridge: Array, arm: Array, x: Array, reward: Array, really: ArrayLike = True
     ) -> "KeptRows":
-        """Take in one more reward if `really` is true; rows are not copied either way.
+        """Learn from one more reward if `really` is true, without copying rows in either case.
 
-        A compiled loop cannot raise: what cannot be squared and summed leaves the memory as it was.
+        A compiled loop cannot raise.  Features and rewards that are too large to be squared and summed therefore leave
+        the memory as it was.
+
+        Returns:
+            The memory with the reward and the estimate after it.
         """
         really = jnp.asarray(really) & can_be_squared(x, reward)
         return self.fitted_if(
@@ -54,76 +65,77 @@ class KeptRows(NamedTuple):
         )
 
     def fitted_if(self, really: Array, estimator: Estimator, ridge: Array, past: Rows) -> "KeptRows":
-        """Return these rows with the estimate on them if `really` is true, else with the one from before."""
+        """Return the memory of a past, with the estimate on it if `really` is true, else with the old estimate."""
         found = estimator.fit(past, ridge, self.theta_hat)
         theta = jnp.where(really, found.theta, self.theta_hat)
         return self._replace(past=past, theta_hat=theta, converged=jnp.where(really, found.converged, self.converged))
 
     def learn_rows(self, estimator: Estimator, ridge: Array, rows: Rows) -> "KeptRows":
-        """Return the memory that has seen these rows and nothing else; not for one with a discount."""
+        """Return the memory that has seen these rows and nothing else; not for a memory with a discount."""
         assert self.forgetting.discount is None
         past = self.past.holding(rows)
         found = estimator.fit(past, ridge, self.theta_hat)
         return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
 
     def scores(self, arms: Array) -> Array:
-        """Return x_iᵀθ̂ of each arm."""
+        """Return the score x_iᵀθ̂ of each arm."""
         return arms @ self.theta_hat
 
     def scores_at(self, arms: Array, theta: Array) -> Array:
-        """Return x_iᵀθ of each arm, for any θ."""
+        """Return the score x_iᵀθ of each arm, for any θ."""
         return arms @ theta
 
     def tilted(self, estimator: Estimator, ridge: Array, arms: Array, tilt: Array) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on tilted rewards, and whether its fit converged."""
+        """Return the score of each arm for the estimate with a tilt, and whether its fit converged."""
         found = tilted_fit(estimator, self.past, ridge, self.theta_hat, self.converged, tilt)
         return arms @ found.theta, found.converged
 
     def scores_on(
         self, estimator: Estimator, ridge: Array, arms: Array, past: Grouped, start: Array
     ) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on another past, and whether its fit converged."""
+        """Return the score of each arm for the estimate on another past, and whether its fit converged."""
         found = estimator.fit(past, ridge, start)
         return arms @ found.theta, found.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
-        """Return W with W Wᵀ = H(θ̂)⁻¹."""
+        """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹."""
         return exact_root(estimator, self.past, ridge, self.theta_hat)
 
     def columns(self) -> Array:
-        """Return the rows as columns, (d, capacity)."""
+        """Return the rows as the columns of a matrix, of shape (d, capacity)."""
         return self.past.features.T
 
     def weighted_sum(self, weights: Array) -> Array:
-        """Return Σ w_i x_i over the rows."""
+        """Return the weighted sum Σ w_i x_i of the rows."""
         return weights @ self.past.features
 
     def tilt_noise(self, key: Array, prior: float | Array) -> Array:
-        """Draw S ~ N(0, G + prior I)."""
+        """Draw a tilt S ~ N(0, G + prior I)."""
         return draw_tilt(key, self.past.gram(), prior)
 
     def widths(self, arms: Array) -> Array:
-        """Return ‖x_i‖ in the norm of G⁻¹ of each arm; where the past is forgotten, in that of (G + λI)⁻¹."""
+        """Return ‖x_i‖ of each arm in the norm of G⁻¹, or of (G + λI)⁻¹ if the memory forgets."""
         return exact_widths(arms, self.past.gram(), self.forgetting.gram_ridge)
 
     def leaving(self) -> Change:
-        """Return what one more reward drives out."""
+        """Return what the next reward drives out of the rows."""
         return leaving(self.past)
 
     def extended(self, estimator: Estimator, ridge: Array, arms: Array) -> "KeptRows":
-        """Return the memory as it is: it knows no fixed arms."""
+        """Return the memory as it is, because it has no fixed arms."""
         return self
 
     def adopting(self, estimator: Estimator, ridge: Array, old: Memory, old_ridge: Array) -> "KeptRows":
-        """Return this empty memory with the rows of another one."""
+        """Return this empty memory with the rows of another memory."""
         rows = old.known_rewards()
         if rows is None:
             raise InvalidArgument(
-                "memory must be 'constant', got one that keeps rows. A summary does not know its rewards any more."
+                "memory must be 'constant', got one that keeps rows. Keep 'constant': a summary does not know its "
+                "rewards any more."
             )
         if not isinstance(rows, Rows):
             raise InvalidArgument(
-                "memory must keep what the state knows, got fixed arms on one side. Keep the memory, or give "
+                "memory must be of the same kind as before, got fixed arms on one side only. Keep the memory, or give "
                 "memory='constant'."
             )
         check_adoptable(old, self)
@@ -132,16 +144,16 @@ class KeptRows(NamedTuple):
         return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
 
     def known_rewards(self) -> Rows:
-        """Return the rewards one by one."""
+        """Return the rewards that are kept, one by one."""
         return self.past
 
     def check_pulled(self, arm: ArrayLike, x: ArrayLike) -> None:
-        """Raise `HistoryFull` if there is no room for a reward."""
+        """Raise `HistoryFull` if there is no room for another reward."""
         check_room(self.past)
 
 
 def leaving(rows: Rows) -> Change:
-    """Return what one more reward drives out of a ring of rows."""
+    """Return what the next reward drives out of a ring of rows."""
     place = rows.seen % rows.capacity
     comes = rows.forgets | (rows.seen < rows.capacity)
     leaves = jnp.where(rows.forgets, rows.counts[place], 0)

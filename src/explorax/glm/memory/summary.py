@@ -1,34 +1,36 @@
-"""A memory whose cost is the same with every reward: for arms that change, and long runs.
+"""A memory whose cost is the same with every reward, for arms that change and long runs.
 
 With arms that change, the exact estimate needs all rows of the past: there is no summary of constant size that gives it
 (only a linear model has one).  The next best is a proximal step for each reward (`glm.proximal`): θ moves to the
-minimum of the new reward's loss plus a parabola in place of the loss of all former ones,
+minimum of the loss of the new reward plus a parabola, which stands for the loss of all earlier ones,
 
     ½ (θ − θ_t)ᵀ H (θ − θ_t) + b(xᵀθ) − y xᵀθ.
 
-Then H grows by μ̇(xᵀθ) x xᵀ, and G = Σ x xᵀ by x xᵀ.  What is kept of them are square roots,
+Then H grows by μ̇(xᵀθ) x xᵀ, and G = Σ x xᵀ by x xᵀ.  The memory keeps square roots of them,
 
     W Wᵀ = H⁻¹,    R Rᵀ = G + εI,    R⁻¹,
 
-which rank-one updates carry along (`glm.warm` has the formula): d² operations, and they cannot lose positive
-definiteness.  So GLM-TSL draws from N(0, H⁻¹) by one product with W, and GLM-FPL its tilt S ~ N(0, G) by one with R.
+which rank-one updates carry along (`glm.warm` has the formula): they take d² operations and cannot lose positive
+definiteness.  GLM-TSL draws from N(0, H⁻¹) by one product with W, and GLM-FPL draws its tilt S ~ N(0, G) by one product
+with R.
 
-Each step takes the past's curvature from where the past was seen, so the estimate drifts off the exact one.  Where rows
-are kept (memory="refitted"), it is refitted whenever as many rewards as half of those kept have come, which costs
-little per reward and takes the drift away; it starts from exact roots then, too.  (As long as all are kept, that is a
-growth by a half.)  A buffer of the last rewards (`buffer`) makes the drift small at a cost that is still constant.
+Each step uses the curvature of the past at earlier estimates, so that the estimate drifts off the exact one.  If rows
+are kept (memory="refitted"), the estimate is fitted exactly, and the roots are computed exactly, each time that half as
+many rewards as are kept have come since the last refit.  This costs little per reward and removes the drift.  (As long
+as all rewards are kept, their number grows by a half from one refit to the next.)  A buffer of the last rewards
+(`buffer`) makes the drift small at a cost that is still constant.
 
 **A discount** γ (`glm.history`) takes H to γH + (1−γ)λI.  The first term scales the roots.  The second is not of rank
 one, so the prior is put back in one coordinate after the other: with every reward comes a pseudo-observation of value
-0, the prior's mean, and weight d(1−γ)λ along e_j, j = 0, 1, …, d−1, 0, ….  What is left of the prior in H is then some
-diagonal P in place of λI.  An entry p is λ at first; with each reward it shrinks to γp, and with each d-th it gains
-d(1−γ)λ.  From 1 − γ^d ≤ d(1−γ) and γ + d(1−γ) ≤ γ^{1−d} (Bernoulli's inequality) it follows by induction that after
-every reward
+0, the prior's mean, and weight d(1−γ)λ along e_j, j = 0, 1, …, d−1, 0, ….  The share of the prior in H is then a
+diagonal matrix P in place of λI.  An entry p is λ at first; with each reward it shrinks to γp, and with each d-th
+reward it grows by d(1−γ)λ.  From 1 − γ^d ≤ d(1−γ) and γ + d(1−γ) ≤ γ^{1−d} (Bernoulli's inequality) it follows by
+induction that after every reward
 
     γ^{d−1} λ  ≤  p  ≤  (1 + (d−1)(1−γ)) λ.
 
-So H is as if the ridge were off by these factors: little, for a memory 1/(1−γ) of many times d rewards.  The ε in
-R Rᵀ is kept up alike.
+So H is as if the ridge were off by these factors, which are near 1 if the memory 1/(1−γ) is many times d rewards.  The
+ε in R Rᵀ is kept up in the same way.
 """
 
 from functools import partial
@@ -52,22 +54,35 @@ from explorax.glm.proximal import residual_after
 
 
 class Summary(NamedTuple):
-    """An estimate, roots of its curvature, and the rows for refits where they are kept."""
+    """A memory of constant size: an estimate and roots of its curvature, with rows for refits if they are kept.
 
-    root: Array  # (d, d) W
-    gram_root: Array  # (d, d) R
-    gram_inverse: Array  # (d, d) R⁻¹
-    theta_hat: Array  # (d,) θ̂
-    converged: Array  # () bool: whether the last refit did, and all steps since were sound
+    Attributes:
+        root: The root W of H⁻¹, of shape (d, d).
+        gram_root: The root R of G + εI, of shape (d, d).
+        gram_inverse: R⁻¹, of shape (d, d).
+        theta_hat: The estimate θ̂, of shape (d,).
+        converged: Whether the last refit converged and all steps since then were sound, a scalar.
+        rows: The rewards for refits; None if they are not kept.
+        refit_at: The number of rewards at the next refit.
+        turn: The coordinate whose prior is put back next; None if there is no discount.
+        buffer: The buffer of the last rewards; None if there is no buffer.
+        forgetting: How the memory forgets.
+    """
+
+    root: Array
+    gram_root: Array
+    gram_inverse: Array
+    theta_hat: Array
+    converged: Array
     rows: Rows | None
-    refit_at: Array  # () number of rewards at the next refit
-    turn: Array | None  # () with a discount: the coordinate j whose prior is put back next
+    refit_at: Array
+    turn: Array | None
     buffer: Buffer | None
     forgetting: Forgetting
 
     @classmethod
     def of(cls, wanted: Wanted, rows: Rows | None = None) -> "Summary":
-        """Return a memory with nothing seen yet, and room for rows where they are kept for refits."""
+        """Build a memory without rewards, which keeps rows for refits if an empty history of them is given."""
         forgetting, identity = wanted.forgetting(), jnp.eye(wanted.size, dtype=wanted.dtype)
         floor = wanted.ridge if forgetting.floor is not None else forgetting.gram_ridge
         return cls(
@@ -85,18 +100,22 @@ class Summary(NamedTuple):
 
     @property
     def past(self) -> None:
-        """Return None: the estimate is not the exact one of any rows."""
+        """None, because the estimate is not exact for any rows."""
 
     @property
     def n_arms(self) -> None:
-        """Return None: arms change."""
+        """None, because arms change."""
 
     def learn(
         self, estimator: Estimator, ridge: Array, arm: Array, x: Array, reward: Array, really: ArrayLike = True
     ) -> "Summary":
-        """Take in one more reward if `really` is true: a proximal step, and a refit where it is due.
+        """Learn from one more reward if `really` is true, by a proximal step, and by a refit if one is due.
 
-        A compiled loop cannot raise: what cannot be squared and summed leaves the memory as it was.
+        A compiled loop cannot raise.  Features and rewards that are too large to be squared and summed therefore leave
+        the memory as it was.
+
+        Returns:
+            The memory with the reward and the estimate after it.
         """
         really = jnp.asarray(really) & can_be_squared(x, reward)
         if self.buffer is not None:
@@ -121,7 +140,7 @@ class Summary(NamedTuple):
     def learn_in_buffer(
         self, estimator: Estimator, buffer: Buffer, x: Array, reward: Array, really: Array
     ) -> "Summary":
-        """Take in one more reward if `really` is true, by way of a buffer."""
+        """Learn from one more reward if `really` is true, by recording it in the buffer."""
         buffer = buffer.record(estimator.family, self.theta_hat, x, reward, really)
         moved, root = buffer.descend(estimator.family, self.theta_hat)
         finite = jnp.isfinite(jnp.sum(moved)) & jnp.isfinite(jnp.sum(root))
@@ -134,7 +153,7 @@ class Summary(NamedTuple):
         )
 
     def learn_rows(self, estimator: Estimator, ridge: Array, rows: Rows) -> "Summary":
-        """Return the memory that has seen these rows and nothing else; not for one with a discount or a buffer."""
+        """Return the memory that has seen these rows and nothing else; not for a memory with discount or buffer."""
         assert self.forgetting.discount is None
         assert self.buffer is None
         if self.rows is None:
@@ -142,7 +161,7 @@ class Summary(NamedTuple):
         return self.refitted(estimator, ridge, self.rows.holding(rows))
 
     def stepped(self, estimator: Estimator, x: Array, reward: Array) -> "Summary":
-        """Make the proximal step on one reward; the rows stay as they are."""
+        """Make the proximal step on one reward; the rows for refits stay as they are."""
         projected = x @ self.root
         score, q = x @ self.theta_hat, projected @ projected
         pull = residual_after(estimator.family, score, q, reward)
@@ -154,7 +173,7 @@ class Summary(NamedTuple):
         return self.grown(pushed, x)._replace(theta_hat=theta, converged=converged)
 
     def grown(self, pushed: Array, x: Array) -> "Summary":
-        """Add w x xᵀ to H, `pushed` being √w Wᵀx, and x xᵀ to G."""
+        """Add w x xᵀ to H and x xᵀ to G by updates of their roots, given `pushed` = √w Wᵀx and x."""
         root = self.root - jnp.outer(shrinkage(pushed) * (self.root @ pushed), pushed)
         whitened = self.gram_inverse @ x
         gram_root = self.gram_root + jnp.outer(stretch(whitened) * x, whitened)
@@ -162,7 +181,7 @@ class Summary(NamedTuple):
         return self._replace(root=root, gram_root=gram_root, gram_inverse=gram_inverse)
 
     def faded(self, ridge: Array) -> "Summary":
-        """Discount the past, if there is a discount, and put the prior of one coordinate back."""
+        """Discount the past if there is a discount, and put back the prior of one coordinate."""
         discount = self.forgetting.discount
         if discount is None:
             return self
@@ -182,7 +201,7 @@ class Summary(NamedTuple):
         return faded.grown(projected, x.astype(theta.dtype))._replace(theta_hat=theta)
 
     def refitted(self, estimator: Estimator, ridge: Array, rows: Rows) -> "Summary":
-        """Return the exact estimate on these rows, from the one that is there, with exact roots."""
+        """Return the memory with the exact estimate and the exact roots of these rows."""
         found = estimator.fit(rows, ridge, self.theta_hat)
         identity = jnp.eye(self.theta_hat.shape[0], dtype=self.theta_hat.dtype)
         gram = factorize(rows.gram() + self.forgetting.gram_ridge * identity)
@@ -197,61 +216,62 @@ class Summary(NamedTuple):
         )
 
     def scores(self, arms: Array) -> Array:
-        """Return x_iᵀθ̂ of each arm."""
+        """Return the score x_iᵀθ̂ of each arm."""
         return arms @ self.theta_hat
 
     def scores_at(self, arms: Array, theta: Array) -> Array:
-        """Return x_iᵀθ of each arm, for any θ."""
+        """Return the score x_iᵀθ of each arm, for any θ."""
         return arms @ theta
 
     def tilted(self, estimator: Estimator, ridge: Array, arms: Array, tilt: Array) -> tuple[Array, Array]:
-        """Return x_iᵀθ of each arm for the estimate on tilted rewards, to first order; and whether θ̂ converged."""
+        """Return the score of each arm for the estimate with a tilt, to first order, and whether θ̂ converged."""
         return arms @ (self.theta_hat + self.root @ (tilt @ self.root)), self.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
-        """Return W."""
+        """Return the kept root W of the inverse curvature H⁻¹."""
         return self.root
 
     def tilt_noise(self, key: Array, prior: float | Array) -> Array:
-        """Draw S ~ N(0, G + prior I), by the kept root of G."""
+        """Draw a tilt S ~ N(0, G + prior I), by the kept root of G."""
         first, second = jax.random.split(key)
         size, dtype = self.root.shape[0], self.root.dtype
         noise = self.gram_root @ jax.random.normal(first, (size,), dtype)
         return noise + jnp.sqrt(jnp.asarray(prior, dtype)) * jax.random.normal(second, (size,), dtype)
 
     def widths(self, arms: Array) -> Array:
-        """Return ‖x_i‖ in the norm of G⁻¹ of each arm; where the past is forgotten, in that of (G + λI)⁻¹."""
+        """Return ‖x_i‖ of each arm in the norm of G⁻¹, or of (G + λI)⁻¹ if the memory forgets."""
         return jnp.sqrt(jnp.sum((arms @ self.gram_inverse.T) ** 2, axis=1))
 
     def leaving(self) -> Change | None:
-        """Return what one more reward drives out of the rows; None where there are none."""
+        """Return what the next reward drives out of the rows; None if no rows are kept."""
         return None if self.rows is None else leaving(self.rows)
 
     def extended(self, estimator: Estimator, ridge: Array, arms: Array) -> "Summary":
-        """Return the memory as it is: it knows no fixed arms."""
+        """Return the memory as it is, because it has no fixed arms."""
         return self
 
     def adopting(self, estimator: Estimator, ridge: Array, old: Memory, old_ridge: Array) -> "Summary":
-        """Return this empty memory with the past of another one."""
+        """Return this empty memory with the past of another memory."""
         rows = old.known_rewards()
         if rows is None:
             if self.rows is not None:
                 raise InvalidArgument(
-                    "memory must be 'constant', got one that keeps rows. A summary does not know its rewards any more."
+                    "memory must be 'constant', got one that keeps rows. Keep 'constant': a summary does not know its "
+                    "rewards any more."
                 )
             assert isinstance(old, Summary)
             if not np.array_equal(old_ridge, ridge):
                 raise InvalidArgument(
-                    f"ridge must stay {float(old_ridge):g}, got {float(ridge)}. A summary cannot take its ridge out "
-                    "again."
+                    f"ridge must stay {float(old_ridge):g}, got {float(ridge)}. Keep it: a summary cannot take its "
+                    "ridge out again."
                 )
             check_adoptable(old, self)
             return old._replace(forgetting=self.forgetting).with_buffer(self.buffer)
         if isinstance(rows, Grouped):
             if self.rows is not None:
                 raise InvalidArgument(
-                    "memory must keep what the state knows, got fixed arms on one side. Keep the memory, or give "
-                    "memory='constant'."
+                    "memory must be of the same kind as before, got fixed arms on one side only. Keep the memory, or "
+                    "give memory='constant'."
                 )
             rows = Rows(*rows, jnp.sum(rows.counts).astype(int), jnp.asarray(True))
         check_adoptable(old, self)
@@ -260,14 +280,14 @@ class Summary(NamedTuple):
         return adopted._replace(rows=None if self.rows is None else rows).with_buffer(self.buffer)
 
     def with_buffer(self, empty: Buffer | None) -> "Summary":
-        """Return the memory with this empty buffer, or without one."""
+        """Return the memory with an empty buffer that starts from its estimate, or without a buffer."""
         return self._replace(buffer=empty and empty.after(self.root, self.theta_hat))
 
     def known_rewards(self) -> Rows | None:
-        """Return the rows for refits, if there are any."""
+        """Return the rewards that are kept for refits; None if they are not kept."""
         return self.rows
 
     def check_pulled(self, arm: ArrayLike, x: ArrayLike) -> None:
-        """Raise `HistoryFull` if there is no room for a reward."""
+        """Raise `HistoryFull` if rows are kept and there is no room for another one."""
         if self.rows is not None:
             check_room(self.rows)

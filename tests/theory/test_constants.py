@@ -69,115 +69,73 @@ def test_slopes_near_a_parameter(family):
     assert theory.max_slope_near(family, theta) == pytest.approx(ends[-1], rel=1e-5)
 
 
-def test_schedule_reaches_what_it_was_asked_for_and_not_much_more():
-    arms = np.random.default_rng(0).uniform(-1, 1, (40, 5))
-    plan = theory.schedule(arms, 30.0)
-    chosen = arms[plan.basis]
-    assert plan.rounds == 5 * plan.pulls
-    assert plan.pulls * np.linalg.eigvalsh(chosen.T @ chosen)[0] >= 30
-    assert (plan.pulls - 1) * plan.eigenvalue < 30
-    first = arms[:5]
-    assert plan.eigenvalue > np.linalg.eigvalsh(first.T @ first)[0]
-
-
-def test_bounds_grow_with_the_horizon_and_lie_over_a_curve():
-    horizons = np.array([100, 1000, 10_000])
-    bounds = theory.regret_bounds("glm_fpl", PAPER[5], horizons)
-    assert bounds.shape == (3,)
-    assert np.all(np.diff(bounds) > 0)
-    assert bounds[2] == theory.regret_bound("glm_fpl", theory.problem(n_features=5, rounds=10_000, n_arms=100))
-
-
-def test_description_prints_a_table():
-    arms = np.random.default_rng(0).uniform(-1, 1, (100, 5))
-    text = str(theory.describe(arms, rounds=50_000))
-    assert "K = 100" in text
-    assert len(text.splitlines()) == 7
-    for value in ("8.23", "4.11", "11.93"):
-        assert value in text
-    described = theory.describe(arms, rounds=50_000)
-    by_policy = {row["policy"]: row for row in described.rows}
-    tau = theory.schedule(arms, theory.required_eigenvalue("glm_tsl", described.problem)).rounds
-    assert by_policy["glm_tsl"]["exploration rounds"] == tau
-    bound = theory.regret_bound("glm_tsl", described.problem, exploration_rounds=tau)
-    assert by_policy["glm_tsl"]["regret bound"] == bound
-    assert "-" in str(theory.describe(100, n_features=5, rounds=50_000))
-
-
-def test_a_bound_above_the_most_regret_there_can_be_is_called_empty():
-    loose = theory.describe(100, n_features=5, rounds=1000)
-    assert loose.empty_bounds == ["glm_tsl", "glm_fpl"]
-    assert loose.largest_regret == 1000
-    assert str(loose).endswith(
-        "true but empty: glm_tsl, glm_fpl. No policy can have more regret than n times the largest gap, 1000."
-    )
-    tight = theory.describe(100, n_features=2, rounds=1_000_000, family="gaussian", noise_std=0.01)
-    assert tight.empty_bounds == []
-    assert "empty" not in str(tight)
-
-
-def test_large_numbers_are_printed_short():
-    assert max(map(len, str(theory.describe(100, n_features=5, rounds=1000, min_slope=1e-30)).splitlines())) < 130
-
-
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: theory.problem(n_features=5, rounds=5), errors.TheoryNotApplicable, "more rounds than features"),
         (
-            lambda: theory.problem(n_features=0, rounds=5),
-            errors.InvalidArgument,
-            "n_features must be a whole number of at least 1, got 0",
+            lambda: theory.problem(n_features=5, rounds=5),
+            errors.TheoryNotApplicable,
+            r"more than n_features=5, .* got 5\. Plan for more rounds",
         ),
+        (lambda: theory.problem(n_features=0, rounds=5), errors.InvalidArgument, "n_features must be a whole number of at least 1, got 0"),
         (
             lambda: theory.problem(n_features=2.5, rounds=50),
             errors.InvalidArgument,
-            "n_features must be a whole number of at least 1, got 2.5",
+            r"n_features must be a whole number of at least 1, got 2\.5",
         ),
-        (lambda: theory.problem(n_features=5, rounds=50, noise_std=0), errors.TheoryNotApplicable, "noise_std=0"),
-        (lambda: theory.problem(n_features=5, rounds=50, min_slope=0.0), errors.TheoryNotApplicable, "min_slope=0.0"),
+        (
+            lambda: theory.problem(n_features=5, rounds=50, noise_std=0),
+            errors.TheoryNotApplicable,
+            r"noise_std must be .* above 0, got 0\.",
+        ),
+        (
+            lambda: theory.problem(n_features=5, rounds=50, min_slope=0.0),
+            errors.TheoryNotApplicable,
+            r"min_slope must be .* above 0, got 0\.0\.",
+        ),
         (
             lambda: theory.problem(n_features=5, rounds=50, min_slope=0.3),
             errors.TheoryNotApplicable,
-            "exceeds max_slope",
+            r"min_slope must be at most max_slope=0\.25, got 0\.3",
         ),
-        (lambda: theory.problem(n_features=5, rounds=50, max_gap=-1), errors.TheoryNotApplicable, "max_gap=-1"),
-        (lambda: theory.problem(n_features=5, rounds=50, noise_std="a"), errors.TheoryNotApplicable, "noise_std='a'"),
+        (
+            lambda: theory.problem(n_features=5, rounds=50, max_gap=-1),
+            errors.TheoryNotApplicable,
+            "max_gap must be .* at least 0, got -1",
+        ),
+        (
+            lambda: theory.problem(n_features=5, rounds=50, noise_std="a"),
+            errors.TheoryNotApplicable,
+            "noise_std must be .* above 0, got 'a'",
+        ),
         (
             lambda: theory.problem(n_features=5, rounds=50, family="poisson"),
             errors.TheoryNotApplicable,
-            "not sub-Gaussian",
+            "noise_std must be given for poisson rewards, which are not sub-Gaussian",
         ),
         (
             lambda: theory.problem(n_features=5, rounds=50, family="poisson", noise_std=2.0),
             errors.TheoryNotApplicable,
-            "max_slope_near",
-        ),
-        (
-            lambda: theory.regret_bound("glm_tsl", theory.problem(n_features=2, rounds=6)),
-            errors.TheoryNotApplicable,
-            "6 rounds",
+            r"max_slope must be given .* theory\.max_slope_near",
         ),
         (lambda: theory.scale("ucb_glm", PAPER[5]), errors.UnknownName, "ucb_glm"),
         (lambda: theory.width("glm_tsl", PAPER[5]), errors.UnknownName, "glm_tsl"),
-        (lambda: theory.width("ucb_glm", PAPER[5], delta=2), errors.TheoryNotApplicable, "delta=2"),
-        (lambda: theory.required_eigenvalue("greedy", PAPER[5]), errors.UnknownName, "greedy"),
-        (lambda: theory.describe(100, rounds=50), errors.InvalidArgument, "give n_features too"),
         (
-            lambda: theory.describe(9, n_features=5, rounds=50, min_slope=1e-300),
+            lambda: theory.width("ucb_glm", PAPER[5], delta=2),
             errors.TheoryNotApplicable,
-            "min_slope must be large enough .* got 1e-300",
+            "delta must be .* between 0 and 1, got 2",
         ),
+        (lambda: theory.required_eigenvalue("greedy", PAPER[5]), errors.UnknownName, "greedy"),
         (
             lambda: theory.problem(n_features=5, rounds=10**400),
             errors.InvalidArgument,
             "rounds must be .* 1 to 10{18}, got 1",
         ),
-        (lambda: theory.describe(np.ones(4), rounds=50), errors.InvalidShape, r"shape \(4,\)"),
-        (lambda: theory.schedule(np.ones((9, 3)), 5.0), errors.InvalidFeatures, "span only 1 of 3"),
-        (lambda: theory.schedule(np.ones((2, 3)), 5.0), errors.InvalidShape, "2 arms cannot span"),
-        (lambda: theory.schedule(np.full((4, 3), np.nan), 5.0), errors.InvalidFeatures, "NaN"),
-        (lambda: theory.min_slope_near("bernoulli", [np.nan]), errors.InvalidShape, "finite vector"),
+        (
+            lambda: theory.min_slope_near("bernoulli", [np.nan]),
+            errors.InvalidShape,
+            "theta must be a finite vector, got",
+        ),
     ],
 )
 def test_preconditions_are_explained(call, error, words):
