@@ -60,7 +60,12 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             errors.InvalidArgument,
             "scale must be left out with design='theory', .*, got 1.0. Leave out the scale or the design",
         ),
-        ("glm_tsl", {"design": "theory", "horizon": 0}, errors.InvalidArgument, "rounds must be a whole number of at least .*, got 0"),
+        (
+            "glm_tsl",
+            {"design": "theory", "horizon": 0},
+            errors.InvalidArgument,
+            "rounds must be a whole number of at least .*, got 0",
+        ),
         ("glm_tsl", {"family": "bernouli"}, errors.UnknownName, "Did you mean 'bernoulli'"),
         (
             "glm_tsl",
@@ -102,7 +107,12 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             "warmup must be 'none', 'basis' or 'first' for this policy, .*, got 'theory'",
         ),
         ("glm_tsl", {"capacity": 0}, errors.InvalidArgument, "capacity must be a whole number of at least .*, got 0"),
-        ("glm_tsl", {"capacity": 2.5}, errors.InvalidArgument, "capacity must be a whole number of at least .*, got 2.5"),
+        (
+            "glm_tsl",
+            {"capacity": 2.5},
+            errors.InvalidArgument,
+            "capacity must be a whole number of at least .*, got 2.5",
+        ),
         ("glm_tsl", {"when_full": "drop"}, errors.UnknownName, "when_full"),
         (
             "glm_tsl",
@@ -155,7 +165,12 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             "horizon must be a number of rounds of at least 1, got 'long'",
         ),
         ("lin_ts", {"delta": "low"}, errors.InvalidArgument, "delta must be a probability between 0 and 1, got 'low'"),
-        ("glm_tsl", {"design": "theory", "horizon": "long"}, errors.InvalidArgument, "rounds must be a whole number of at least .*, got 'long'"),
+        (
+            "glm_tsl",
+            {"design": "theory", "horizon": "long"},
+            errors.InvalidArgument,
+            "rounds must be a whole number of at least .*, got 'long'",
+        ),
     ],
 )
 def test_settings(name, settings, error, words):
@@ -254,7 +269,14 @@ def test_act(start, arms, t, error, words):
         (ARMS, -1, ARMS[0], 1.0, errors.InvalidArgument, "arm must be a whole number from 0 to 5, .*, got -1"),
         (ARMS, 0.0, ARMS[0], 1.0, errors.InvalidArgument, "arm must be a whole number from 0 to 5, .*, got 0.0"),
         (ARMS, True, ARMS[1], 1.0, errors.InvalidArgument, "arm must be a whole number from 0 to 5, .*, got True"),
-        (ARMS, 0, ARMS[1], 1.0, errors.InvalidArgument, "x must be the row of arm 0 that the state was made with, got other"),
+        (
+            ARMS,
+            0,
+            ARMS[1],
+            1.0,
+            errors.InvalidArgument,
+            "x must be the row of arm 0 that the state was made with, got other",
+        ),
         (ARMS, 0, ARMS[0, :2], 1.0, errors.InvalidShape, r"x must have shape \(3,\), got \(2,\)"),
         (ARMS, 0, ARMS, 1.0, errors.InvalidShape, r"x must have shape \(3,\), got \(6, 3\)"),
         (ARMS, 0, np.full(3, np.nan), 1.0, errors.InvalidFeatures, "x must be finite, got NaN or infinity"),

@@ -29,7 +29,10 @@ pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_
         (["arena", "--rounds", "3000000000"], "rounds must be a whole number from 2 to 2000000000, got 3"),
         (["arena", "--policies", "uniform", "uniform"], "policies must be different ones, got uniform twice"),
         (["theory", "--features", "5", "--rounds", "99", "--min-slope", "1e-300"], "min_slope must be large enough"),
-        (["reproduce", "logistic", "--policies", "glm_tls"], "policy must be one of .*, got 'glm_tls'. Did you mean 'glm_tsl'?"),
+        (
+            ["reproduce", "logistic", "--policies", "glm_tls"],
+            "policy must be one of .*, got 'glm_tls'. Did you mean 'glm_tsl'?",
+        ),
         (["reproduce", "logistic", "--ridge", "-1"], "ridge must be a finite number of at least 0, got -1"),
         (["reproduce", "logistic", "--quick", "--checkpoints", "9999"], "checkpoints=9999 are more than rounds=2000"),
         (

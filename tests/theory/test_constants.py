@@ -77,7 +77,11 @@ def test_slopes_near_a_parameter(family):
             errors.TheoryNotApplicable,
             r"more than n_features=5, .* got 5\. Plan for more rounds",
         ),
-        (lambda: theory.problem(n_features=0, rounds=5), errors.InvalidArgument, "n_features must be a whole number of at least 1, got 0"),
+        (
+            lambda: theory.problem(n_features=0, rounds=5),
+            errors.InvalidArgument,
+            "n_features must be a whole number of at least 1, got 0",
+        ),
         (
             lambda: theory.problem(n_features=2.5, rounds=50),
             errors.InvalidArgument,
