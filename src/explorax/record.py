@@ -61,6 +61,13 @@ class Records(NamedTuple):
         reward: The (M, C) cumulative reward after so many rounds, float64.
         digest: The (M,) hashes of the sequences of arms pulled, uint32; equal digests mean equal arms.
         unconverged: The (M,) numbers of decisions whose fit did not converge, int64.
+
+    Example:
+        >>> import explorax
+        >>> environment = explorax.environments.logistic(n_features=2, n_arms=5)
+        >>> records = explorax.simulate(explorax.uniform(), environment, rounds=100, instances=3, checkpoints=4)
+        >>> records.regret[:, -1].shape  # the regret of each instance after the last round
+        (3,)
     """
 
     instances: np.ndarray
