@@ -344,7 +344,7 @@ def test_points_so_far_away_that_differences_overflow_are_outside():
             arm_sets.ball,
             ([1e308], 1e308),
             errors.InvalidArgument,
-            "The ball must fit into float64, but reaches too far",
+            "The ball reaches too far for float64. Scale it",
         ),
         (
             arm_sets.ellipsoid,
@@ -438,7 +438,7 @@ def test_points_so_far_away_that_differences_overflow_are_outside():
             arm_sets.polytope,
             ([[1.0], [-1.0]], [1e308, 1e308]),
             errors.InvalidArgument,
-            "Ax ≤ b must fit into float64, but reaches too far",
+            "Ax ≤ b reaches too far for float64. Scale b",
         ),
         (
             arm_sets.polytope,

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 import explorax
 from explorax import Agent, make
-from explorax.agent.decisions import Decider
+from explorax.agent.decider import Decider
 from explorax.agent.offers import Fixed
 from explorax.agent.propensity import Knowledge, checked_draws, standard_error
 from explorax.policies._template import boltzmann

@@ -191,7 +191,7 @@ def ellipsoidal(
         InvalidArgument: If the set reaches too far for float64.
     """
     if np.any(np.abs(center) / 2 + widths / 2 > LARGEST):
-        raise InvalidArgument(f"The {kind} must fit into float64, but reaches too far. Scale it down.")
+        raise InvalidArgument(f"The {kind} reaches too far for float64. Scale it down.")
 
     def maximize(directions: np.ndarray) -> np.ndarray:
         turned = scaled(scaled(scaled(directions) * widths) @ root)

@@ -116,7 +116,7 @@ def frame(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]
             middle, widths = middle + unit * (low / 2 + high / 2), unit * (high / 2 - low / 2)
             size = np.max(np.abs(middle) + widths)
         if not size < LARGEST / len(middle):
-            raise InvalidArgument("The polytope Ax ≤ b must fit into float64, but reaches too far. Scale b down.")
+            raise InvalidArgument("The polytope Ax ≤ b reaches too far for float64. Scale b down.")
         if size > unit / 8:
             constant = widths <= CONSTANT * size
             unclear = ~constant & (widths <= VARYING * size)
