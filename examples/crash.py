@@ -117,7 +117,7 @@ def main() -> None:
     random, best = np.mean([success_rate(arm) for arm in ARMS]), max(map(success_rate, ARMS))
     print(f"successes: {agents:.3f} with the agent, {random:.3f} at random, {best:.3f} at best")
     if options.figure:
-        draw(options.figure, *logs, made)
+        draw(options.figure, logs[0], logs[1], made)
 
 
 if __name__ == "__main__":

@@ -38,11 +38,12 @@ def draw(path: str, shown: list[str], names: list[str], changes: list[str]) -> N
     axes = figure.add_subplot()
     rounds = len(shown)
     block = max(1, rounds // len(changes) // 12)
-    starts, below = np.arange(0, rounds - block + 1, block), 0.0
+    starts = np.arange(0, rounds - block + 1, block)
+    below = np.zeros(len(starts))
     for name, color in zip(names, ["#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2"], strict=True):
         shares = np.array([shown[start : start + block].count(name) / block for start in starts])
         axes.bar(starts, shares, block, below, align="edge", color=color, label=name)
-        below = below + shares
+        below += shares
     for number, change in enumerate(changes):
         start = number * rounds // len(changes)
         axes.axvline(start, color="black", linewidth=1)
@@ -70,7 +71,7 @@ def main() -> None:
     }
     print("share of decisions")
     print(f"{'both is':8s} " + " ".join(f"{name:>8s}" for name in rates) + f"   both in the first {FIRST}")
-    shown = []
+    shown: list[str] = []
     expected = []  # click rates of what was shown, of all that was on offer, and of the best
     for title, change in changes.items():
         change()
