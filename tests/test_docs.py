@@ -105,11 +105,11 @@ def example_prints(name, *options):
 
 
 def check_figure(path):
-    """Check that a figure is a PNG image of 800 x 450 pixels, small enough for the docs."""
+    """Check that a figure is a PNG image of 800 x 450 pixels with something on it."""
     content = path.read_bytes()
     assert content[:16] == b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
     assert (int.from_bytes(content[16:20]), int.from_bytes(content[20:24])) == (800, 450)
-    assert 5_000 < len(content) < 60_000
+    assert len(content) > 5_000
 
 
 def test_every_example_is_run_and_has_a_figure_in_the_gallery():
@@ -118,6 +118,7 @@ def test_every_example_is_run_and_has_a_figure_in_the_gallery():
     assert {path.stem for path in ROOT.glob("docs/gallery/*.png")} == names
     for path in ROOT.glob("docs/gallery/*.png"):
         check_figure(path)
+        assert path.stat().st_size < 60_000
 
 
 @pytest.mark.parametrize("name", SIMULATIONS)
