@@ -18,7 +18,7 @@ $(BIN)/pymarkdown --config .pymarkdown.json scan --recurse $(PAGES)
 $(BIN)/codespell src examples $(PAGES)
 endef
 
-.PHONY: demo test lint docs stress clean
+.PHONY: demo test lint docs gallery stress clean
 
 demo: $(VENV)/.run-$(VERSION)  ## a small version of the paper's Figure 1: a table, a figure and a report in results/
 	$(BIN)/explorax reproduce logistic --quick
@@ -35,6 +35,11 @@ lint: $(VENV)/.develop-$(VERSION)  ## the checks without the tests
 
 docs: $(VENV)/.develop-$(VERSION)  ## the site, in site/; a broken link is an error (`make test` builds it too)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+gallery: $(VENV)/.develop-$(VERSION)  ## the figures of the examples, in docs/gallery/
+	mkdir -p docs/gallery
+	set -e; for example in examples/*.py; do \
+	  $(BIN)/python $$example --figure docs/gallery/$$(basename $$example .py).png; done
 
 stress: $(VENV)/.develop-$(VERSION)  ## 100 000 hard fits; prints failures and steps
 	$(BIN)/python benchmarks/fit_stress.py --kept

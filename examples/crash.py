@@ -1,12 +1,12 @@
-"""A service that is killed, and goes on exactly where it was.
+"""Kill a service that decides, start it again, and check that it goes on exactly where it was.
 
-    python examples/crash.py [--rounds 400] [--seed 0]
+    python examples/crash.py [--rounds 400] [--seed 0] [--figure crash.png]
 
-The service saves a snapshot after every 50 decisions.  It appends to a log what it decided, before anybody acts on it,
-and what it was told, before it learns from it.  When it starts it loads the snapshot and repeats what the log says has
-happened since.  Decision t is a function of the seed, of t and of what was learned before, so the log of a service that
-was killed and started again is that of one that was never killed: the same decisions and propensities, to the last bit.
-Since every decision is in the log, an agent that is loaded may give out the same ids again (same_ids=True).
+The service saves a snapshot after every 50 decisions.  It appends each decision to a log before anybody acts on it, and
+each reward before it learns from it.  When the service starts, it loads the snapshot and repeats what the log has after
+it.  Decision t is a function of the seed, of t and of what was learned before.  So a service that was killed and
+started again has the same log as one that was never killed: the same decisions and propensities, to the last bit.
+Since every decision is in the log, a loaded agent may give out the same ids again (same_ids=True).
 """
 
 import argparse
@@ -22,20 +22,20 @@ import numpy as np
 from explorax import Agent, glm_tsl
 
 ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.0, 0.4, 1.0], "d": [0.5, 0.5, 0.5]}
-SNAPSHOT, LATEST = 50, 20  # decisions from one snapshot to the next; and decisions that a reward may take
+SNAPSHOT, LATEST = 50, 20  # decisions from one snapshot to the next; decisions until a reward comes, at most
 
 
 def success_rate(arm: str) -> float:
-    """The truth, which the agent does not see."""
+    """Return the true success rate of an arm, which the agent does not see."""
     return float(1 / (1 + np.exp(-np.dot(ARMS[arm], [-2.0, 1.0, -1.0]))))
 
 
 def serve(place: Path, rounds: int, seed: int, killed_at: int = -1) -> list[str]:
-    """Decide and learn for so many rounds, from wherever an earlier service left off; returns the log."""
+    """Decide and learn up to a number of rounds, from where an earlier service stopped; return the log."""
     snapshot, log = place.with_suffix(".npz"), place.with_suffix(".jsonl")
     agent = Agent.load(snapshot, same_ids=True) if snapshot.exists() else Agent(glm_tsl(), arms=ARMS, seed=seed)
     shown = repeat(agent, log)
-    world = np.random.default_rng(seed)  # does not stop: luck, and how many decisions each reward takes
+    world = np.random.default_rng(seed)  # goes on without the service: luck, and the delay of each reward
     luck, delays = world.random(rounds), world.integers(1, LATEST, rounds)
     with log.open("a") as file:
 
@@ -60,7 +60,7 @@ def serve(place: Path, rounds: int, seed: int, killed_at: int = -1) -> list[str]
 
 
 def repeat(agent: Agent, log: Path) -> dict[int, str]:
-    """Let the agent do again what is in the log and not in its snapshot; returns all decisions of the log."""
+    """Let the agent repeat what is in the log but not in its snapshot; return all decisions of the log."""
     lines = log.read_bytes().splitlines(keepends=True) if log.exists() else []
     if lines and not lines[-1].endswith(b"\n"):  # cut off in the middle: it never happened
         os.truncate(log, log.stat().st_size - len(lines.pop()))
@@ -69,16 +69,38 @@ def repeat(agent: Agent, log: Path) -> dict[int, str]:
         if "arm" in entry:
             shown[entry["id"]] = entry["arm"]
             if entry["id"] == agent.decisions and agent.choose().arm != entry["arm"]:
-                raise SystemExit(f"decision {entry['id']} of {log} was made with another snapshot or seed")
+                raise SystemExit(f"Decision {entry['id']} of {log} was made with another snapshot or seed.")
         elif agent.is_pending(entry["id"]):
             agent.learn(entry["id"], entry["reward"])
     return shown
 
 
+def draw(path: str, killed: list[str], whole: list[str], made: int) -> None:
+    """Draw the propensities in both logs: those of the killed and restarted service lie on those of the other one."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), dpi=100, layout="constrained")
+    axes = figure.add_subplot()
+    whole_run, both_runs = (
+        np.array([entry["propensity"] for entry in map(json.loads, lines) if "arm" in entry])
+        for lines in (whole, killed)
+    )
+    saved, rounds = made - made % SNAPSHOT, np.arange(len(whole_run))
+    axes.axvspan(saved, made, color="#E69F00", alpha=0.25, linewidth=0, label="repeated from the log")
+    axes.plot(whole_run, "o", ms=7, color="#BBBBBB", label="never killed")
+    axes.plot(rounds[:made], both_runs[:made], "o", ms=3, color="#D55E00", label="until it was killed")
+    axes.plot(rounds[made:], both_runs[made:], "o", ms=3, color="#0072B2", label="started again")
+    axes.set(xlabel="decision", ylabel="propensity of the chosen arm", xlim=(0, len(rounds)), ylim=(0, 1.02))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(frameon=False, loc="outside upper center", ncols=4)
+    figure.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=400, help="number of decisions (default: 400)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: 0)")
+    parser.add_argument("--figure", metavar="FILE", help="also draw the propensities of both logs into this PNG file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         killed, whole = Path(folder, "killed"), Path(folder, "whole")
@@ -94,6 +116,8 @@ def main() -> None:
     agents = np.mean([success_rate(json.loads(line)["arm"]) for line in logs[0] if "arm" in line])
     random, best = np.mean([success_rate(arm) for arm in ARMS]), max(map(success_rate, ARMS))
     print(f"successes: {agents:.3f} with the agent, {random:.3f} at random, {best:.3f} at best")
+    if options.figure:
+        draw(options.figure, logs[0], logs[1], made)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ THEORY = {"warmup": "theory", "horizon": 1000, "min_slope": 0.1}
             "glm_tsl",
             {"scal": 1.0},
             errors.UnknownName,
-            "setting of glm_tsl must be one of .*, got 'scal': did you mean 'scale'",
+            "setting of glm_tsl must be one of .*, got 'scal'. Did you mean 'scale'",
         ),
-        ("uniform", {"scale": 1.0}, errors.UnknownName, "setting of uniform must be one of .*, got 'scale'"),
-        ("glm_tsl", {"scale": 0.0}, errors.InvalidArgument, "scale=0.0 must be .* above 0; .* 'greedy'"),
+        ("uniform", {"scale": 1.0}, errors.UnknownName, "setting of uniform must be left out, because there are no names .*, got 'scale'"),
+        ("glm_tsl", {"scale": 0.0}, errors.InvalidArgument, "scale must be a finite number above 0, got 0.0. Use 'greedy'"),
         ("glm_fpl", {"scale": -1.0}, errors.InvalidArgument, "scale must be a finite number above 0, got -1.0"),
         ("glm_fpl", {"scale": float("nan")}, errors.InvalidArgument, "scale must be a finite number above 0, got nan"),
-        ("glm_fpl", {"scale": "big"}, errors.InvalidArgument, "scale='big'"),
+        ("glm_fpl", {"scale": "big"}, errors.InvalidArgument, "scale must be a finite number above 0, got 'big'"),
         ("ucb_glm", {"width": 0.0}, errors.InvalidArgument, "width must be a finite number above 0, got 0.0"),
         ("glm_tsl", {"design": "formal"}, errors.UnknownName, "Did you mean 'informal'"),
         ("lin_ts", {"design": "formal"}, errors.UnknownName, "Did you mean 'informal'"),
@@ -255,7 +255,7 @@ def test_act(start, arms, t, error, words):
     [
         (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward must be between 0 and 1 in the bernoulli family, got 2"),
         (ARMS, 0, ARMS[0], -0.5, errors.InvalidReward, "between 0 and 1"),
-        (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "not finite"),
+        (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "reward must be finite, got nan"),
         (ARMS, 0, ARMS[0], [1.0, 0.0], errors.InvalidShape, r"reward must be one number, got shape \(2,\)"),
         (ARMS, 0, ARMS[0], "good", errors.InvalidReward, "reward must be a number"),
         (
@@ -295,7 +295,7 @@ def test_update_raises_and_changes_nothing(start, arm, x, reward, error, words):
 @pytest.mark.parametrize("name", ["lin_ts", "uniform"])
 def test_linear_policies_refuse_rewards_that_are_not_finite(name):
     policy = explorax.make(name)
-    with pytest.raises(errors.InvalidReward, match="not finite"):
+    with pytest.raises(errors.InvalidReward, match="reward must be finite, got inf"):
         policy.update(policy.init(ARMS), 0, ARMS[0], np.inf)
 
 

@@ -101,7 +101,7 @@ AGENTS = {  # example -> rounds, and what else it prints
     "articles.py": (1200, r"editors( +[\d.]+){4}\nnewest( +[\d.]+){4}\n"),
     "prices.py": (200, r"( [\d.]{4} +\d+ +[\d.]+ +[\d.]+\n){12}"),
     "doses.py": (150, r"( *\d+ to \d+ kg +\d+( +[\d.]+){2}\n){3}"),
-    "new_arm.py": (400, r"at first .* 0% +0\nadded .*\nretired .* 0% +0\nreturned .*\n"),
+    "new_arm.py": (400, r"absent .* 0% +0\nadded .*\nretired .* 0% +0\nrestored .*\n"),
     "crash.py": (160, r"exit code -9 after 71 decisions, 21 .*\n(\d+) of \1 lines of the log"),
 }
 
@@ -111,23 +111,40 @@ def example_prints(name, *options):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_every_example_is_run():
-    assert {path.name for path in ROOT.glob("examples/*.py")} == {*SIMULATIONS, *AGENTS}
+def check_figure(path):
+    """Check that a figure is a PNG image of 800 x 450 pixels with something on it."""
+    content = path.read_bytes()
+    assert content[:16] == b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    assert (int.from_bytes(content[16:20]), int.from_bytes(content[20:24])) == (800, 450)
+    assert len(content) > 5_000
+
+
+def test_every_example_is_run_and_has_a_figure_in_the_gallery():
+    names = {path.stem for path in ROOT.glob("examples/*.py")}
+    assert {f"{name}.py" for name in names} == {*SIMULATIONS, *AGENTS}
+    assert {path.stem for path in ROOT.glob("docs/gallery/*.png")} == names
+    for path in ROOT.glob("docs/gallery/*.png"):
+        check_figure(path)
+        assert path.stat().st_size < 60_000
 
 
 @pytest.mark.parametrize("name", SIMULATIONS)
-def test_simulations_run(name):
+def test_simulations_run(name, tmp_path):
     options, titles = SIMULATIONS[name]
-    printed = example_prints(name, "--rounds", "30", "--instances", "2", *options)
+    figure = tmp_path / "figure.png"
+    printed = example_prints(name, "--rounds", "30", "--instances", "2", "--figure", figure, *options)
+    check_figure(figure)
     table = dict(line.split()[:2] for line in printed.splitlines()[3:])
     assert set(table) == titles
     assert all(0 < float(measure) < 30 for measure in table.values())
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_agents_do_better_than_chance(name):
+def test_agents_do_better_than_chance(name, tmp_path):
     rounds, shown = AGENTS[name]
-    printed = example_prints(name, "--rounds", str(rounds), "--seed", "0")
+    figure = tmp_path / "figure.png"
+    printed = example_prints(name, "--rounds", str(rounds), "--seed", "0", "--figure", figure)
+    check_figure(figure)
     assert re.search(shown, printed), printed
     measures = re.search(r"([\d.]+) with the agent, ([\d.]+) at random, ([\d.]+) at best", printed)
     agent, at_random, best = map(float, measures.groups())

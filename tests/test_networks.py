@@ -86,7 +86,7 @@ def test_equal_settings_are_one_network():
         ({"hidden": 50}, InvalidArgument, "hidden must be a list of layer sizes, got 50"),
         ({"hidden": (0,)}, InvalidArgument, "hidden must be a whole number of at least 1, got 0"),
         ({"hidden": (5, 2.5)}, InvalidArgument, "hidden must be a whole number .*, got 2.5"),
-        ({"activation": "rleu"}, UnknownName, r"activation must be one of .*, got 'rleu': did you mean 'relu'\?"),
+        ({"activation": "rleu"}, UnknownName, r"activation must be one of .*, got 'rleu'. Did you mean 'relu'\?"),
     ],
 )
 def test_bad_settings(settings, error, words):

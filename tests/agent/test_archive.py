@@ -33,7 +33,7 @@ def test_arrays_are_what_they_should_be():
         ("a", (4,), "float64", r"the table must have shape \(4,\) and dtype float64, got shape \(4, 2\)"),
         ("a", (3, None), "float64", r"must have shape \(3, None\)"),
         ("a", (4, 2), "float32", "dtype float32, got shape .* and dtype float64"),
-        ("b", (2,), "float64", "the table contains NaN or infinity"),
+        ("b", (2,), "float64", "the table must be finite, got NaN or infinity"),
     ]:
         with pytest.raises(errors.InvalidArgument, match=words):
             archive.check_array(member, arrays, shape, dtype, "the table")
@@ -104,13 +104,16 @@ ODD = {
     ),
     "a negative shape": (
         lambda path: with_header(path, "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -2), }"),
-        "is no snapshot, or a damaged one",
+        "is not a snapshot, or is damaged",
     ),
     "compressed": (compressed, "npy is compressed"),
-    "nested": (nested, "is no snapshot, or a damaged one: .*recursion"),
-    "npy": (npy, "is no snapshot, or a damaged one: File is not a zip file"),
-    "no schema": (lambda path: np.savez(path, a=ROWS), "is no snapshot, or a damaged one: it has no schema"),
-    "a list": (lambda path: np.savez(path, schema=np.frombuffer(b"[]", np.uint8)), "is no snapshot of an agent"),
+    "nested": (nested, "is not a snapshot, or is damaged: .*recursion"),
+    "npy": (npy, "is not a snapshot, or is damaged: File is not a zip file"),
+    "no schema": (lambda path: np.savez(path, a=ROWS), "is not a snapshot, or is damaged: it has no schema"),
+    "a list": (
+        lambda path: np.savez(path, schema=np.frombuffer(b"[]", np.uint8)),
+        "is not a snapshot of an agent. Give a file that",
+    ),
 }
 
 

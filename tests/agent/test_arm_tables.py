@@ -47,7 +47,7 @@ def test_a_table_is_encoded():
 def test_several_tables_in_one_array():
     found = arm_tables.read_tables(np.ones((4, 3, 2), int), 2, "float32")
     assert (found.shape, found.dtype) == ((4, 3, 2), np.float32)
-    with pytest.raises(errors.InvalidShape, match="arms have 2 features where the agent was made for 3"):
+    with pytest.raises(errors.InvalidShape, match="arms must have 3 features, as the agent was made for, got 2"):
         arm_tables.read_tables(np.ones((4, 3, 2)), 3, "float32")
 
 
@@ -123,10 +123,10 @@ def test_who_is_among():
     arms = own().switched("c", False)
     assert np.flatnonzero(arms.mask(["b"])).tolist() == [1]
     for among, error, words in [
-        ("ab", errors.InvalidArgument, "among='ab' must be a list of names"),
-        (["c"], errors.InvalidArgument, r"arm 'c' of among is retired: leave it out, or restore_arm\('c'\)"),
+        ("ab", errors.InvalidArgument, r"among must be a list of names of arms, got 'ab'\. Give \['ab'\]"),
+        (["c"], errors.InvalidArgument, r"got 'c', which is retired\. Leave it out, or call restore_arm\('c'\)"),
         (["e"], errors.UnknownName, "arm must be one of .*, got 'e'"),
-        ([], errors.InvalidArgument, "no arm is on offer: add one, restore one, or name one in among"),
+        ([], errors.InvalidArgument, "No arm is on offer. Add one, restore one, or name one in among"),
     ]:
         with pytest.raises(error, match=words):
             arms.mask(among)
@@ -134,7 +134,7 @@ def test_who_is_among():
 
 def test_an_agent_without_arms_of_its_own_has_none_to_change():
     assert own().changeable().names == ("a", "b", "c")
-    with pytest.raises(errors.InvalidArgument, match="this agent has no arms of its own to change: make it with arms="):
+    with pytest.raises(errors.InvalidArgument, match=r"This agent has no arms of its own to change. Make it with"):
         Arms.none().changeable()
 
 

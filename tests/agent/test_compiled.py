@@ -149,7 +149,9 @@ def test_rewards_are_one_for_each_decision():
     assert compiled.as_rewards([1.0, 0.0], 2, False).tolist() == [1.0, 0.0]
     assert compiled.as_rewards([], 0, False).shape == (0,)
     for given, count, single in ([1.0], 1, True), (1.0, 1, False), ([1.0], 2, False):
-        with pytest.raises(errors.InvalidShape, match=f"give one number for each of {count} decisions"):
+        with pytest.raises(
+            errors.InvalidShape, match=r"reward must have shape .*, got .* Give one number for each decision"
+        ):
             compiled.as_rewards(given, count, single)
 
 

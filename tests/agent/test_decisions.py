@@ -1,4 +1,4 @@
-"""What an agent answers, also as JSON; and that a decision is a function of seed, number and state."""
+"""What an agent answers, as records and as JSON."""
 
 import json
 
@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 import explorax
-from explorax import Agent, Decision, errors, make
+from explorax import Agent, Decision, make
 from explorax.agent import Decisions
-from explorax.agent.compiled import Packed
-from explorax.agent.decisions import Decider, Now, checked_policy
-from explorax.agent.offers import read_source
-from explorax.policies.base import Policy
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (6, 3))
 NAMED = {f"arm {i}": row for i, row in enumerate(MATRIX)}
@@ -59,34 +55,3 @@ def test_columns_are_a_sequence_of_decisions():
     assert all(type(value) is not np.bool_ for value in both[1])
     with pytest.raises(IndexError):
         both[2]
-
-
-def test_a_decider_has_no_memory():
-    """The same number and state again give the same decision; another seed gives others."""
-    found = []
-    for seed in (1, 1, 2):
-        source, own = read_source(MATRIX, None, None, "float64")
-        decider = Decider(make("lin_ts"), source, seed, 20, 0.0)
-        now = Now(Packed.of(decider.nothing_seen(decider.policy, own)), own, np.inf)
-        times = [*range(20), *range(20)]
-        picks = [decider.decide(source.offer(own, None, None), now, t) for t in times]
-        rows = [pick.row for pick, *_ in picks]
-        assert rows[:20] == rows[20:]
-        many, chances, stderrs = decider.decide_many(source.offers(own, 20, None), now, 0)
-        assert many.row.tolist() == rows[:20]
-        np.testing.assert_allclose([chance for _, chance, _ in picks[:20]], chances, rtol=1e-12)
-        np.testing.assert_allclose([stderr for *_, stderr in picks[:20]], stderrs, rtol=1e-12)
-        stated = decider.propensities(now, 4, None, None)
-        assert stated.probabilities[rows[4]] == picks[4][1]
-        found.append(rows)
-    assert found[0] == found[1] != found[2]
-
-
-def test_policies_that_an_agent_cannot_have():
-    policy = make("lin_ts")
-    assert checked_policy(policy) is policy
-    with pytest.raises(errors.InvalidArgument, match=r"policy must be a Policy, got 'lin_ts'. Build one with explorax"):
-        checked_policy("lin_ts")
-    old = Policy(policy.init, lambda key, state, arms, t: None, policy.update)
-    with pytest.raises(errors.InvalidArgument, match=r"policy.act takes no `mask`: give it that fifth argument"):
-        checked_policy(old)

@@ -271,7 +271,7 @@ def test_a_transformer_may_fill_in_what_is_missing_or_not(named):
     np.testing.assert_array_equal(fills.transform(rows), [[30.0, -1.0], [-1.0, 2.0]])
     leaves = Encoder.from_transformer(StandardScaler().fit(sample), NUMBERS)
     for missing in (np.nan, None):
-        with pytest.raises(InvalidFeatures, match=r"row 0 of rows: feature 'price' is missing \(nan\)"):
+        with pytest.raises(InvalidFeatures, match=r"Feature 'price' must be a finite number in row 0 of rows, got nan"):
             leaves.transform({"age": 30, "price": missing})
 
 
@@ -302,22 +302,37 @@ def test_a_transformer_of_ones_own_works_but_is_not_saved():
 @pytest.mark.parametrize(
     ("transformer", "columns", "error", "words"),
     [
-        (StandardScaler(), NUMBERS, InvalidArgument, r"transformer=StandardScaler\(\) is not fitted: call its fit"),
-        (make_pipeline(StandardScaler()), NUMBERS, InvalidArgument, "is not fitted"),
-        (Ones(), ["x"], InvalidArgument, "is not fitted"),
-        (StandardScaler, NUMBERS, InvalidArgument, "is none: give a fitted one"),
-        (LogisticRegression(), NUMBERS, InvalidArgument, "is none: give a fitted one"),
-        (StandardScaler().fit(np.eye(2)).transform, NUMBERS, InvalidArgument, "is none: give a fitted one"),
-        (FunctionTransformer(np.log1p), ["x"], InvalidArgument, "cannot name its features"),
-        (StandardScaler().fit(np.eye(3)), NUMBERS, InvalidShape, "fitted with 3 columns, give as many"),
-        (StandardScaler().fit(np.eye(1)), [], InvalidShape, "no columns"),
-        (StandardScaler().fit(np.eye(2)), ["x", "x"], InvalidArgument, "a name of its own"),
-        (StandardScaler().fit(np.eye(2)), ["x", 1], InvalidArgument, "which is text"),
+        (
+            StandardScaler(),
+            NUMBERS,
+            InvalidArgument,
+            r"transformer must be fitted, got StandardScaler\(\)\. Call its fit",
+        ),
+        (make_pipeline(StandardScaler()), NUMBERS, InvalidArgument, "transformer must be fitted, got"),
+        (Ones(), ["x"], InvalidArgument, "transformer must be fitted, got"),
+        (StandardScaler, NUMBERS, InvalidArgument, "must be a transformer in the style of scikit-learn, got"),
+        (LogisticRegression(), NUMBERS, InvalidArgument, "must be a transformer in the style of scikit-learn, got"),
+        (
+            StandardScaler().fit(np.eye(2)).transform,
+            NUMBERS,
+            InvalidArgument,
+            "must be a transformer in the style of scikit-learn, got",
+        ),
+        (FunctionTransformer(np.log1p), ["x"], InvalidArgument, "must be able to name its features, got"),
+        (
+            StandardScaler().fit(np.eye(3)),
+            NUMBERS,
+            InvalidShape,
+            "must be as many as the transformer was fitted with, got .* Give 3 names",
+        ),
+        (StandardScaler().fit(np.eye(1)), [], InvalidShape, "at least one column, got no columns"),
+        (StandardScaler().fit(np.eye(2)), ["x", "x"], InvalidArgument, "columns whose names are text and differ, got"),
+        (StandardScaler().fit(np.eye(2)), ["x", 1], InvalidArgument, "columns whose names are text and differ, got"),
         (
             StandardScaler().fit(pd.DataFrame({"a": [1.0], "b": [2.0]})),
             ["b", "a"],
             InvalidArgument,
-            r"give \('a', 'b'\)",
+            r"got \('b', 'a'\)\. Give \('a', 'b'\)",
         ),
     ],
     ids=str,
@@ -330,9 +345,11 @@ def test_transformers_that_cannot_be_used(transformer, columns, error, words):
 def test_rows_that_a_transformer_cannot_use():
     scaler = Encoder.from_transformer(StandardScaler().fit(np.eye(2)), ["x", "y"])
     for value in ("old", [1.0], 10**400):
-        with pytest.raises(InvalidFeatures, match="rows are refused by the transformer: "):
+        with pytest.raises(
+            InvalidFeatures, match=r"The transformer refuses these rows. Give rows like those that it was fitted with: "
+        ):
             scaler.transform({"x": value, "y": 1.0})
-    with pytest.raises(InvalidShape, match=r"shape \(1, 2\) where \(1, 1\) is needed"):
+    with pytest.raises(InvalidShape, match=r"must return an array of shape \(1, 1\), .* got \(1, 2\)"):
         Encoder.from_transformer(Ones(2).fit(None), ["x"]).transform({"x": 1})
 
 
@@ -372,7 +389,7 @@ class Malicious:
 def test_untrusted_types_are_named_and_nothing_runs(tmp_path):
     evil = FunctionTransformer(os.mkdir, feature_names_out="one-to-one")
     blob = saved({"format": encoding.FORMAT, "columns": ["x"]}, skops.io.dumps(evil))
-    with pytest.raises(InvalidArgument, match=r"data are not loaded: skops does not trust \w+\.mkdir"):
+    with pytest.raises(InvalidArgument, match=r"data cannot be loaded, because skops does not trust \w+\.mkdir"):
         Encoder.loads(blob)
     thing = Malicious()
     thing.path = str(tmp_path / "made")
@@ -383,7 +400,9 @@ def test_untrusted_types_are_named_and_nothing_runs(tmp_path):
     with pytest.raises(InvalidArgument, match=r"could not be loaded again .* \w+\.mkdir"):
         Encoder.from_transformer(evil, ["x"]).dumps()
     for data in (pickle.dumps(thing), saved({"format": encoding.FORMAT, "columns": ["x"]}, pickle.dumps(thing))):
-        with pytest.raises(InvalidArgument, match=r"are no saved encoder: give what Encoder\.dumps returned"):
+        with pytest.raises(
+            InvalidArgument, match=r"must be a saved encoder, got .*\. Give what Encoder\.dumps returned"
+        ):
             Encoder.loads(data)
     assert not (tmp_path / "made").exists()
 
@@ -418,18 +437,22 @@ def test_what_is_written_by_hand_is_loaded_if_it_is_right():
     ids=itertools.count(),  # archives hold the time at which they were made
 )
 def test_data_that_are_no_encoder(data):
-    with pytest.raises(InvalidArgument, match=r"^data=.* are no saved encoder: give what Encoder.dumps returned"):
+    with pytest.raises(
+        InvalidArgument, match=r"^data must be a saved encoder, got .*\. Give what Encoder\.dumps returned"
+    ):
         Encoder.loads(data)
 
 
 def test_damaged_and_foreign_data():
     data = fitted().dumps()
     for broken in (data[:-30], data[:200] + bytes([data[200] ^ 1]) + data[201:]):
-        with pytest.raises(InvalidArgument, match="are no saved encoder"):
+        with pytest.raises(InvalidArgument, match="data must be a saved encoder, got"):
             Encoder.loads(broken)
-    with pytest.raises(InvalidArgument, match="another version of explorax"):
+    with pytest.raises(
+        InvalidArgument, match=r"data must have format 1, got 2\. Load them with the version of explorax that saved"
+    ):
         Encoder.loads(saved({**STOCK, "format": encoding.FORMAT + 1}, NOTHING))
-    with pytest.raises(InvalidArgument, match="is not fitted"):
+    with pytest.raises(InvalidArgument, match="transformer must be fitted, got"):
         Encoder.loads(saved({"format": encoding.FORMAT, "columns": ["x"]}, skops.io.dumps(StandardScaler())))
 
 
@@ -439,48 +462,92 @@ def test_damaged_and_foreign_data():
 @pytest.mark.parametrize(
     ("rows", "error", "words"),
     [
-        (changed(age=...), InvalidFeatures, "row 0 of rows has no column 'age': a row needs device, age, member"),
-        ([ROW, changed(age=...)], InvalidFeatures, "row 1 of rows has no column 'age'"),
+        (
+            changed(age=...),
+            InvalidFeatures,
+            "row 0 of rows must have the columns device, age, member.*, got no column 'age'",
+        ),
+        ([ROW, changed(age=...)], InvalidFeatures, "row 1 of rows must have the columns .*, got no column 'age'"),
         (changed(agee=3), UnknownName, "column of row 0 of rows must be one of .*, got 'agee'. Did you mean 'age'"),
         (changed(topic=..., topik="art"), UnknownName, "got 'topik'. Did you mean 'topic'"),
+        (pd.DataFrame([changed(topic=..., topik="art")]), UnknownName, "column of rows must be one of .*, got 'topik'. Did you mean 'topic'"),
+        (pl.DataFrame([changed(price=...)]), InvalidFeatures, "rows must have the columns .*, got no column 'price'"),
+        (pd.DataFrame(ROWS).rename(columns={"age": 7}), UnknownName, "column of rows 7"),
         (
-            pd.DataFrame([changed(topic=..., topik="art")]),
-            UnknownName,
-            "column of rows must be .*, got 'topik'. Did you mean 'topic'",
+            pd.concat([pd.DataFrame([ROW]), pd.DataFrame([ROW])], axis=1),
+            InvalidArgument,
+            "columns whose names are text and differ, got",
         ),
-        (pl.DataFrame([changed(price=...)]), InvalidFeatures, "rows has no column 'price'"),
-        (pd.DataFrame(ROWS).rename(columns={"age": 7}), UnknownName, "column of rows must be one of .*, got 7"),
-        (pd.concat([pd.DataFrame([ROW]), pd.DataFrame([ROW])], axis=1), InvalidArgument, "a name of its own"),
-        (changed(device=None), InvalidFeatures, r"row 0 of rows: column 'device' is missing \(None\): fill it in"),
-        ([ROW, changed(device=float("nan"))], InvalidFeatures, r"row 1 of rows: column 'device' is missing \(nan\)"),
-        (changed(member=None), InvalidFeatures, r"'member' is missing \(None\)"),
-        (changed(age=None), InvalidFeatures, r"'age' is missing \(None\)"),
-        (changed(age=float("nan")), InvalidFeatures, r"row 0 of rows: column 'age' is missing \(nan\)"),
-        (changed(age=pd.NA), InvalidFeatures, r"'age' is missing \(<NA>\)"),
-        (changed(age=pd.NaT), InvalidFeatures, r"'age' is missing \(NaT\)"),
-        (pd.DataFrame([ROW, changed(device=None)]), InvalidFeatures, "row 1 of rows: column 'device' is missing"),
-        (pd.DataFrame([ROW, changed(price=None)]), InvalidFeatures, "row 1 of rows: column 'price' is missing"),
-        (pl.DataFrame([ROW, changed(device=None)]), InvalidFeatures, "row 1 of rows: column 'device' is missing"),
-        (pl.DataFrame([ROW, changed(price=None)]), InvalidFeatures, "row 1 of rows: column 'price' is missing"),
-        ([ROW, changed(price=np.inf)], InvalidFeatures, "row 1 of rows: column 'price' is inf: give a finite number"),
-        (changed(age="old"), InvalidFeatures, "column 'age' is 'old': give a number"),
-        (changed(age="30"), InvalidFeatures, "column 'age' is '30': give a number"),
-        (changed(age=True), InvalidFeatures, "column 'age' is True: give a number"),
-        (changed(age=1j), InvalidFeatures, "column 'age' is 1j: give a number"),
-        (changed(age=[1, 2]), InvalidFeatures, r"column 'age' is \[1, 2\]: give a number"),
-        (changed(age=10**400), InvalidFeatures, "age, price of rows do not fit into float64"),
-        (changed(device=3), InvalidFeatures, "column 'device' is 3: give text"),
-        (changed(member=1), InvalidFeatures, "column 'member' is 1: give True or False"),
-        (changed(member="True"), InvalidFeatures, "column 'member' is 'True': give True or False"),
-        ([], InvalidShape, "rows has no rows: give at least one"),
-        (pd.DataFrame(ROWS)[:0], InvalidShape, "rows has no rows"),
-        (pl.DataFrame(ROWS)[:0], InvalidShape, "rows has no rows"),
-        (None, InvalidArgument, "rows of type NoneType cannot be read: give a DataFrame"),
-        ("phone", InvalidArgument, "rows of type str"),
-        (np.eye(5), InvalidArgument, "rows of type ndarray"),
-        ([ROW, ["phone"]], InvalidArgument, "rows of type list cannot be read"),
-        (pd.DataFrame(ROWS)["age"], InvalidArgument, "rows of type Series"),
-        (pl.DataFrame(ROWS).lazy(), InvalidArgument, "rows of type LazyFrame"),
+        (
+            changed(device=None),
+            InvalidFeatures,
+            r"Column 'device' must be a value in row 0 of rows, got None\. Fill it in",
+        ),
+        (
+            [ROW, changed(device=float("nan"))],
+            InvalidFeatures,
+            r"Column 'device' must be a value in row 1 of rows, got nan",
+        ),
+        (changed(member=None), InvalidFeatures, r"'member' must be a value in row 0 of rows, got None"),
+        (changed(age=None), InvalidFeatures, r"'age' must be a value in row 0 of rows, got None"),
+        (changed(age=float("nan")), InvalidFeatures, r"Column 'age' must be a finite number in row 0 of rows, got nan"),
+        (changed(age=pd.NA), InvalidFeatures, r"'age' must be a value in row 0 of rows, got <NA>"),
+        (changed(age=pd.NaT), InvalidFeatures, r"'age' must be a value in row 0 of rows, got NaT"),
+        (
+            pd.DataFrame([ROW, changed(device=None)]),
+            InvalidFeatures,
+            "Column 'device' must be a .* in row 1 of rows, got",
+        ),
+        (
+            pd.DataFrame([ROW, changed(price=None)]),
+            InvalidFeatures,
+            "Column 'price' must be a .* in row 1 of rows, got",
+        ),
+        (
+            pl.DataFrame([ROW, changed(device=None)]),
+            InvalidFeatures,
+            "Column 'device' must be a .* in row 1 of rows, got",
+        ),
+        (
+            pl.DataFrame([ROW, changed(price=None)]),
+            InvalidFeatures,
+            "Column 'price' must be a .* in row 1 of rows, got",
+        ),
+        (
+            [ROW, changed(price=np.inf)],
+            InvalidFeatures,
+            "Column 'price' must be a finite number in row 1 of rows, got inf",
+        ),
+        (changed(age="old"), InvalidFeatures, "Column 'age' must be a number in row 0 of .*, got 'old'"),
+        (changed(age="30"), InvalidFeatures, "Column 'age' must be a number in row 0 of .*, got '30'"),
+        (changed(age=True), InvalidFeatures, "Column 'age' must be a number in row 0 of .*, got True"),
+        (changed(age=1j), InvalidFeatures, "Column 'age' must be a number in row 0 of .*, got 1j"),
+        (changed(age=[1, 2]), InvalidFeatures, r"Column 'age' must be a number in row 0 of .*, got \[1, 2\]"),
+        (changed(age=10**400), InvalidFeatures, "Columns age, price of rows must fit into float64, got"),
+        (changed(device=3), InvalidFeatures, "Column 'device' must be text in row 0 of .*, got 3"),
+        (changed(member=1), InvalidFeatures, "Column 'member' must be True or False in row 0 of .*, got 1"),
+        (changed(member="True"), InvalidFeatures, "Column 'member' must be True or False in row 0 of .*, got 'True'"),
+        ([], InvalidShape, "rows must have at least one row, got an empty table"),
+        (pd.DataFrame(ROWS)[:0], InvalidShape, "rows must have at least one row, got an empty table"),
+        (pl.DataFrame(ROWS)[:0], InvalidShape, "rows must have at least one row, got an empty table"),
+        (None, InvalidArgument, "rows must be a DataFrame of pandas or polars, .* got a value of type NoneType"),
+        ("phone", InvalidArgument, "rows must be a DataFrame of pandas or polars, .* got a value of type str"),
+        (np.eye(5), InvalidArgument, "rows must be a DataFrame of pandas or polars, .* got a value of type ndarray"),
+        (
+            [ROW, ["phone"]],
+            InvalidArgument,
+            "rows must be a DataFrame of pandas or polars, .* got a value of type list",
+        ),
+        (
+            pd.DataFrame(ROWS)["age"],
+            InvalidArgument,
+            "rows must be a DataFrame of pandas or polars, .* got a value of type Series",
+        ),
+        (
+            pl.DataFrame(ROWS).lazy(),
+            InvalidArgument,
+            "rows must be a DataFrame of pandas or polars, .* got a value of type LazyFrame",
+        ),
     ],
 )
 def test_rows_that_cannot_be_encoded(rows, error, words):
@@ -490,7 +557,7 @@ def test_rows_that_cannot_be_encoded(rows, error, words):
 
 
 def test_products_that_overflow_are_refused():
-    with pytest.raises(InvalidFeatures, match="row 1 of rows: feature 'age:price' is inf"):
+    with pytest.raises(InvalidFeatures, match="Feature 'age:price' must be a finite number in row 1 of rows, got inf"):
         fitted(interactions=True).transform([ROW, changed(age=1e200, price=1e200)])
     sample = [{"x": 1e307}, {"x": 1.1e307}]
     np.testing.assert_allclose(Encoder.fit(sample, bias=False).transform(sample), [[-1.0], [1.0]], rtol=1e-12)
@@ -500,30 +567,42 @@ def test_products_that_overflow_are_refused():
 @pytest.mark.parametrize(
     ("sample", "error", "words"),
     [
-        ([], InvalidShape, "sample has no rows"),
-        (pd.DataFrame(SAMPLE)[:0], InvalidShape, "sample has no rows"),
-        ([{}], InvalidShape, "row 0 of sample has no columns"),
-        (pd.DataFrame(index=[0, 1]), InvalidShape, "sample has no columns"),
-        (pl.DataFrame(), InvalidShape, "sample has no columns"),
-        (pd.DataFrame([[1, 2]]), InvalidArgument, r"sample has the columns \[0, 1\]: give each a name .* text"),
-        (pd.DataFrame([[1, 2]], columns=["x", "x"]), InvalidArgument, "a name of its own"),
-        (3, InvalidArgument, "sample of type int"),
-        ([{"x": 1}, {"y": 1}], UnknownName, "column of row 1 of sample must be one of .*, got 'y'"),
-        ([{"x": 1, "y": 1}, {"y": 1}], InvalidFeatures, "row 1 of sample has no column 'x'"),
-        ([{"x": 1}, {"x": "a"}], InvalidFeatures, "row 1 of sample: column 'x' is 'a': give a number"),
-        ([{"x": "a"}, {"x": 1}], InvalidFeatures, "row 1 of sample: column 'x' is 1: give text"),
-        ([{"x": True}, {"x": 1}], InvalidFeatures, "row 1 of sample: column 'x' is 1: give True or False"),
-        ([{"x": None}, {"x": 1}], InvalidFeatures, "row 0 of sample: column 'x' is missing"),
-        ([{"x": 1}, {"x": None}], InvalidFeatures, "row 1 of sample: column 'x' is missing"),
-        ([{"x": float("nan")}, {"x": 1}], InvalidFeatures, "row 0 of sample: column 'x' is missing"),
-        ([{"x": 1}, {"x": np.inf}], InvalidFeatures, "row 1 of sample: column 'x' is inf"),
-        ([{"x": datetime.date(2024, 1, 1)}], InvalidFeatures, r"column 'x' is datetime.date\(2024, 1, 1\): give text"),
-        (pl.DataFrame({"x": [[1], [2]]}), InvalidFeatures, r"column 'x' is \[1\]: give text"),
-        (pd.DataFrame({"x": pd.Categorical([1, 2])}), InvalidFeatures, "categories that are numbers: make them text"),
+        ([], InvalidShape, "sample must have at least one row, got an empty table"),
+        (pd.DataFrame(SAMPLE)[:0], InvalidShape, "sample must have at least one row, got an empty table"),
+        ([{}], InvalidShape, "row 0 of sample must have at least one column, got no columns"),
+        (pd.DataFrame(index=[0, 1]), InvalidShape, "sample must have at least one column, got no columns"),
+        (pl.DataFrame(), InvalidShape, "sample must have at least one column, got no columns"),
+        (
+            pd.DataFrame([[1, 2]]),
+            InvalidArgument,
+            r"sample must have columns whose names are text and differ, got \[0, 1\]\. Rename",
+        ),
+        (pd.DataFrame([[1, 2]], columns=["x", "x"]), InvalidArgument, "columns whose names are text and differ, got"),
+        (3, InvalidArgument, "sample must be a DataFrame of pandas or polars, .* got a value of type int"),
+        ([{"x": 1}, {"y": 1}], UnknownName, "column of row must be one of .*, got 1 of sample 'y'"),
+        ([{"x": 1, "y": 1}, {"y": 1}], InvalidFeatures, "row 1 of sample must have the columns .*, got no column 'x'"),
+        ([{"x": 1}, {"x": "a"}], InvalidFeatures, "Column 'x' must be a number in row 1 of sample, got 'a'"),
+        ([{"x": "a"}, {"x": 1}], InvalidFeatures, "Column 'x' must be text in row 1 of sample, got 1"),
+        ([{"x": True}, {"x": 1}], InvalidFeatures, "Column 'x' must be True or False in row 1 of sample, got 1"),
+        ([{"x": None}, {"x": 1}], InvalidFeatures, "Column 'x' must be a .* in row 0 of sample, got"),
+        ([{"x": 1}, {"x": None}], InvalidFeatures, "Column 'x' must be a .* in row 1 of sample, got"),
+        ([{"x": float("nan")}, {"x": 1}], InvalidFeatures, "Column 'x' must be a .* in row 0 of sample, got"),
+        ([{"x": 1}, {"x": np.inf}], InvalidFeatures, "Column 'x' must be a finite number in row 1 of sample, got inf"),
+        (
+            [{"x": datetime.date(2024, 1, 1)}],
+            InvalidFeatures,
+            r"Column 'x' must be text in row 0 of .*, got datetime.date\(2024, 1, 1\)",
+        ),
+        (pl.DataFrame({"x": [[1], [2]]}), InvalidFeatures, r"Column 'x' must be text in row 0 of .*, got \[1\]"),
+        (
+            pd.DataFrame({"x": pd.Categorical([1, 2])}),
+            InvalidFeatures,
+            "must not have categories that are numbers, got dtype category. Turn them into text",
+        ),
         (
             [{"x": str(i)} for i in range(MOST_VALUES + 1)],
             InvalidFeatures,
-            "column 'x' of sample has 1001 different values, more than 1000: leave it out if it is an identifier",
+            "Column 'x' of sample must have at most 1000 different values, got 1001. Leave it out if it is an id",
         ),
     ],
 )
@@ -550,13 +629,21 @@ def test_as_many_values_as_allowed_are():
         (
             ("device", "topic"),
             InvalidArgument,
-            r"interactions=\('device', 'topic'\): give True, False or a list of pairs",
+            r"must be True, False or a list of pairs of columns, got \('device', 'topic'\)\. Give",
         ),
-        ("device", InvalidArgument, "interactions='device'"),
-        (None, InvalidArgument, "interactions=None"),
+        ("device", InvalidArgument, "interactions must be .*, got 'device'"),
+        (None, InvalidArgument, "interactions must be .*, got None"),
         ([("device",)], InvalidArgument, "list of pairs"),
-        ([("age", "age")], InvalidArgument, r"interactions has \('age', 'age'\): give two different columns"),
-        ([("age", "price"), ("price", "age")], InvalidArgument, r"has \('price', 'age'\): .* each pair once"),
+        (
+            [("age", "age")],
+            InvalidArgument,
+            r"must be pairs of different columns, each pair once, got \('age', 'age'\)",
+        ),
+        (
+            [("age", "price"), ("price", "age")],
+            InvalidArgument,
+            r"each pair once, got \('price', 'age'\)\. Leave it out",
+        ),
     ],
 )
 def test_interactions_that_make_no_sense(interactions, error, words):

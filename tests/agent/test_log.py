@@ -122,7 +122,7 @@ def test_decisions_under_way_while_the_agent_is_saved(method, tmp_path, monkeypa
     thread = threading.Thread(target=lambda: made.append(choose()))
     thread.start()
     reached.wait()
-    with pytest.raises(errors.UnknownDecision, match="decision 1 is not made yet"):
+    with pytest.raises(errors.UnknownDecision, match=r"Decision 1 is still being made. Wait until"):
         agent.learn(1, 1.0)
     agent.save(tmp_path / "agent.npz")
     go_on.set()
@@ -240,7 +240,7 @@ def test_dropped_decisions_are_counted_and_told_apart_where_that_is_known(tmp_pa
     agent.learn(made[4], 1.0)
     for each in (agent, saved(agent, tmp_path / "agent.npz")):
         assert each.dropped == 3
-        with pytest.raises(errors.AlreadyRewarded, match="has had its reward already"):
+        with pytest.raises(errors.AlreadyRewarded, match=r"is already known. Learn each decision once"):
             each.learn(made[4], 1.0)
         with pytest.raises(errors.UnknownDecision, match="among the 3 oldest that were dropped") as refused:
             each.learn(made[0], 1.0)
@@ -275,7 +275,7 @@ def test_settings_of_an_agent_may_be_given_anew(tmp_path):
     assert saved(loaded, tmp_path / "agent.npz").choose().propensity == 1.0  # kept from then on
     assert saved(loaded, tmp_path / "agent.npz", stderr=0.25).choose().propensity_stderr > 0
     for settings, words in [
-        ({"draws": 3, "stderr": 0.1}, "draws=3 and stderr=0.1 say the same"),
+        ({"draws": 3, "stderr": 0.1}, "must not both be given, got draws=3 and stderr=0.1"),
         ({"draws": -1}, "draws must be a whole number of at least .*, got -1"),
         ({"max_pending": 0}, "max_pending must be a whole number of at least 1, got 0"),
     ]:
@@ -329,7 +329,7 @@ def test_what_waits_is_kept_as_it_was():
     pending.remove([2])
     assert pending.waiting() == [0, 1, 3, 4]
     assert 2 not in pending
-    with pytest.raises(errors.AlreadyRewarded, match="decision 2 has had its reward already"):
+    with pytest.raises(errors.AlreadyRewarded, match="The reward of decision 2 is already known"):
         pending.hold([0, 2])
 
 
@@ -361,5 +361,8 @@ def test_ids_are_whole_numbers():
     assert as_ids([]) == ([], False)
     assert as_ids(np.array([1, 2])) == ([1, 2], False)
     for bad in (1.0, "1", True, [1.5], [[1]], None, [2**80]):
-        with pytest.raises(errors.InvalidArgument, match="must be the id of a decision, a whole number, or a list"):
+        with pytest.raises(
+            errors.InvalidArgument,
+            match="decision_id must be the id of a decision, a whole number, or a list of ids, got",
+        ):
             as_ids(bad)

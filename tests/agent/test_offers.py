@@ -1,15 +1,13 @@
-"""Wherever arms come from, they are offered and decided through one interface, alone and in batches."""
+"""Offers of all kinds of arms decide through one interface, alone and in batches."""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorax import Encoder, arm_sets, errors, make
-from explorax.agent import offers
 from explorax.agent.compiled import Packed
-from explorax.agent.decisions import Decider
-from explorax.agent.offers import KINDS, read_source
-from explorax.policies.base import Policy
+from explorax.agent.decider import Decider
+from explorax.agent.sources import read_source
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (5, 3))
 ENCODER = Encoder.fit([{"user": user, "age": age} for user in "ab" for age in (1.0, 2.0, 4.0)])
@@ -25,8 +23,8 @@ SOURCES = {  # what an agent is made with, and what it is given for one decision
 }
 
 
-def source_of(given=None, n_features=None, encoder=None, dtype="float64"):
-    return read_source(given, n_features, encoder, dtype)
+def source_of(given=None, n_features=None, encoder=None):
+    return read_source(given, n_features, encoder, "float64")
 
 
 def learned(settings):
@@ -85,75 +83,5 @@ def test_points_of_a_set_are_those_of_its_own_maximizer():
         else:
             assert pick.count is None
             np.testing.assert_allclose(np.linalg.norm(pick.features, axis=1), 1.0)
-        with pytest.raises(errors.InvalidArgument, match="an infinite set has no list of propensities"):
+        with pytest.raises(errors.InvalidArgument, match="propensities of an infinite set of arms cannot be listed"):
             decider.source.offer(own, None, None).frequencies(decider.rule, decider.keys, packed, 20)
-
-
-def test_sources_say_what_they_are():
-    made = {name: source_of(**settings)[0] for name, (settings, *_) in SOURCES.items()}
-    assert {name: (each.kind, each.describe(), each.named, each.n_features) for name, each in made.items()} == {
-        "fixed": ("fixed", "fixed", True, 3),
-        "changing": ("changing", "changing", False, 3),
-        "array": ("changing", "changing", False, 3),
-        "context": ("context", "context", True, 4),
-        "set": ("set", "box", False, 3),
-        "uncountable": ("set", "ball", False, 3),
-    }
-    assert {each.kind: type(each) for each in made.values()} == KINDS
-
-
-def test_only_fixed_arms_are_what_a_policy_starts_from_and_is_extended_by():
-    policy = make("glm_tsl", warmup="none")
-    source, own = source_of(**SOURCES["fixed"][0])
-    state = source.begin(policy, own, None)
-    assert state.memory.past.counts.shape == (5,)
-    more = own.added("f", np.zeros(3), None)
-    assert len(source.extend(policy, state, more).memory.past.counts) == len(more.rows) > 5
-    changing, none = source_of(n_features=3)
-    assert changing.extend(policy, state, none) is state
-    assert changing.begin(policy, none, None).memory.past.features.shape[1] == 3
-
-
-def test_features_and_attributes_of_an_arm_are_read():
-    source, own = source_of(**SOURCES["fixed"][0])
-    row, attributes = source.read(own, "f", [1, 2, 3])
-    assert (row.tolist(), attributes) == ([1.0, 2.0, 3.0], None)
-    source, own = source_of(**SOURCES["context"][0])
-    row, attributes = source.read(own, "new", {"age": np.int32(3)})
-    assert (row.shape, attributes) == ((0,), {"age": 3.0})
-
-
-def test_policies_that_an_infinite_set_cannot_have():
-    source, _ = source_of(**SOURCES["set"][0])
-    for policy, words in (
-        (make("ucb_glm"), "ucb_glm does not maximize a linear function"),
-        (Policy(*make("lin_ts")[:3]), "this policy does not maximize"),
-    ):
-        with pytest.raises(errors.InvalidArgument, match=words):
-            Decider(policy, source, 0, 0, 0.0)
-    with pytest.raises(errors.InvalidArgument, match=r"explore_floor must be 0 for an infinite set of arms, got 0\.1"):
-        Decider(make("lin_ts"), source, 0, 0, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({}, "give arms, or n_features=d"),
-        ({"n_features": 0}, "n_features must be a whole number of at least 1, got 0"),
-        ({"encoder": "one-hot"}, "encoder must be an Encoder, got 'one-hot'. Make one with Encoder.fit"),
-        ({"encoder": ENCODER, "n_features": 9}, "n_features=9 where the encoder makes 4: leave it out"),
-        ({"given": arm_sets.ball([0.0], 1.0), "n_features": 2}, "n_features=2 where the set of arms has 1: leave"),
-        ({"given": arm_sets.ball([0.0], 1.0), "encoder": ENCODER}, "encoder must be None for an infinite set"),
-        ({"given": {"x": {"agee": 1}}, "encoder": ENCODER}, "column must be one of .*, got 'agee'. Did you mean 'age'"),
-        ({"given": {"x": {"age": 1}, "y": {"user": "a"}}, "encoder": ENCODER}, "arms have different attributes"),
-    ],
-)
-def test_arguments_that_say_nothing_or_too_much(settings, words):
-    with pytest.raises(errors.InvalidArgument, match=words):
-        source_of(**settings)
-
-
-def test_context_and_attributes_that_are_all_there_are_fixed_arms():
-    source, own = source_of(given={"x": {"user": "a", "age": 1.0}}, encoder=ENCODER)
-    assert isinstance(source, offers.Fixed)
-    np.testing.assert_array_equal(own.rows, ENCODER.transform({"user": "a", "age": 1.0}))

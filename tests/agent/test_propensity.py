@@ -10,9 +10,9 @@ from scipy import special, stats
 
 import explorax
 from explorax import Agent, make
-from explorax.agent.decisions import Decider
-from explorax.agent.offers import Fixed
+from explorax.agent.decider import Decider
 from explorax.agent.propensity import Knowledge, checked_draws, standard_error
+from explorax.agent.sources import Fixed
 from explorax.policies._template import boltzmann
 from tests.statistics import FALSE_ALARM
 

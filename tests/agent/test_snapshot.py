@@ -202,7 +202,7 @@ def test_other_settings_that_a_state_cannot_have(tmp_path):
     load = functools.partial(Agent.load, tmp_path / "agent.npz")
     with pytest.raises(errors.HistoryFull):
         load(make("glm_tsl", capacity=2))
-    with pytest.raises(errors.InvalidSnapshot, match=r"cannot go on with .*: leave family as it was"):
+    with pytest.raises(errors.InvalidSnapshot, match=r"cannot go on with .*\. Leave family as it was"):
         load(make("glm_tsl", family="poisson"))
     with pytest.raises(errors.InvalidSnapshot, match="discount"):
         load(make("glm_tsl", discount=0.9))
@@ -212,7 +212,7 @@ def test_other_settings_that_a_state_cannot_have(tmp_path):
         load(make("glm_tsl", capacity=100))
     agent, _ = lived("linear")
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(errors.InvalidSnapshot, match=r"lin_ts cannot go on with .*: leave scale as it was"):
+    with pytest.raises(errors.InvalidSnapshot, match=r"lin_ts cannot go on with .*\. Leave scale as it was"):
         load(make("lin_ts", scale=2.0))
 
 
@@ -237,16 +237,22 @@ def write_objects(path):
 
 REFUSED = {
     "missing": (lambda path: path.unlink(), "cannot be read: No such file"),
-    "empty": (lambda path: path.write_bytes(b""), "is no snapshot, or a damaged one"),
-    "text": (lambda path: path.write_text("hello"), "is no snapshot, or a damaged one"),
-    "pickle": (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "is no snapshot, or a damaged one"),
-    "objects": (write_objects, "is no snapshot, or a damaged one: schema.npy has dtype object, which"),
-    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-200]), "is no snapshot, or a damaged one"),
-    "a bit flipped": (spoil_bits, "is no snapshot, or a damaged one"),
-    "other file": (lambda path: rewritten(path, file="something else"), "is no snapshot of an agent"),
+    "empty": (lambda path: path.write_bytes(b""), "is not a snapshot, or is damaged"),
+    "text": (lambda path: path.write_text("hello"), "is not a snapshot, or is damaged"),
+    "pickle": (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "is not a snapshot, or is damaged"),
+    "objects": (
+        write_objects,
+        "is not a snapshot, or is damaged: schema.npy must hold numbers or bools, got dtype object",
+    ),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-200]), "is not a snapshot, or is damaged"),
+    "a bit flipped": (spoil_bits, "is not a snapshot, or is damaged"),
+    "other file": (
+        lambda path: rewritten(path, file="something else"),
+        "is not a snapshot of an agent. Give a file that",
+    ),
     "newer": (
         lambda path: rewritten(path, format=99, version="9.0"),
-        "has format 99, written by explorax 9.0; .* reads",
+        "has format 99, written by explorax 9.0. .* reads formats up to",
     ),
     "settings": (
         lambda path: rewritten(path, settings={"ridg": 1.0}),
@@ -361,8 +367,18 @@ def with_first(value):
 
 
 EDITS = {  # kind, schema, arrays, words
-    "NaN in the state": ("fixed", {}, {"state_0": with_first(np.nan)}, "of the state contains NaN or infinity"),
-    "infinity in the state": ("fixed", {}, {"state_0": with_first(np.inf)}, "of the state contains NaN or infinity"),
+    "NaN in the state": (
+        "fixed",
+        {},
+        {"state_0": with_first(np.nan)},
+        "of the state must be finite, got NaN or infinity",
+    ),
+    "infinity in the state": (
+        "fixed",
+        {},
+        {"state_0": with_first(np.inf)},
+        "of the state must be finite, got NaN or infinity",
+    ),
     "another dtype": (
         "fixed",
         {},
@@ -372,25 +388,35 @@ EDITS = {  # kind, schema, arrays, words
     "another shape": ("fixed", {}, {"state_0": lambda a: a[:1]}, r"of the state must have shape \(2, 2\)"),
     "no state_0": ("fixed", {}, {"state_0": None}, "of the state is missing: there is no array state_0"),
     "no ids": ("fixed", {}, {"pending_ids": None}, "ids of decisions that wait is missing"),
-    "names twice": ("fixed", {"names": ["a", "a", "b", "c"]}, {}, "arm name 'a' is given twice"),
-    "too many names": ("fixed", {"names": ["a", "b", "c", "d", "e"]}, {}, "5 names do not go with a table of 4 arms"),
-    "too few names": ("fixed", {"names": ["a"]}, {}, "1 names do not go with a table of 4 arms"),
-    "no name": ("fixed", {"names": [None, "b", "c", "d"]}, {}, "an arm on offer has no name"),
+    "names twice": ("fixed", {"names": ["a", "a", "b", "c"]}, {}, "names of arms must differ, got 'a' twice"),
+    "too many names": (
+        "fixed",
+        {"names": ["a", "b", "c", "d", "e"]},
+        {},
+        "names must fit the table of 4 arms, got 5 names",
+    ),
+    "too few names": ("fixed", {"names": ["a"]}, {}, "names must fit the table of 4 arms, got 1 names"),
+    "no name": ("fixed", {"names": [None, "b", "c", "d"]}, {}, "Every arm on offer must have a name"),
     "explore_floor": ("fixed", {"explore_floor": 2}, {}, "explore_floor must be a number from 0"),
     "names are no list": ("fixed", {"names": 3}, {}, "lacks something, or has it in another form"),
     "rows below 0": ("fixed", {}, {"pending_rows": with_first(-1)}, "must be rows from 0 to 3, got"),
     "rows beyond the arms": ("fixed", {}, {"pending_rows": with_first(4)}, "must be rows from 0 to 3, got"),
-    "an id twice": ("fixed", {}, {"pending_ids": lambda a: a * 0 + 4}, "a decision waits twice"),
-    "an id never made": ("fixed", {}, {"pending_ids": with_first(77)}, "decision 77 waits .* and was never made"),
-    "features NaN": ("fixed", {}, {"pending_features": with_first(np.nan)}, "decisions that wait contains NaN"),
+    "an id twice": ("fixed", {}, {"pending_ids": lambda a: a * 0 + 4}, "A decision waits twice"),
+    "an id never made": ("fixed", {}, {"pending_ids": with_first(77)}, "Decision 77 waits .* but was never made"),
+    "features NaN": (
+        "fixed",
+        {},
+        {"pending_features": with_first(np.nan)},
+        "decisions that wait must be finite, got NaN",
+    ),
     "fewer rows": ("fixed", {}, {"pending_rows": lambda a: a[:1]}, r"arms of decisions that wait must have shape \(2,"),
-    "arms NaN": ("fixed", {}, {"arms": with_first(np.nan)}, "the table of arms contains NaN"),
-    "on offer or not": ("fixed", {}, {"active": np.float64}, "which arms are on offer must have .* dtype bool"),
+    "arms NaN": ("fixed", {}, {"arms": with_first(np.nan)}, "the table of arms must be finite, got NaN"),
+    "on offer or not": ("fixed", {}, {"active": np.float64}, "the array of arms on offer must have .* dtype bool"),
     "decisions below 0": ("fixed", {"decisions": -1}, {}, "decisions must be a whole number of at least 0, got -1"),
     "decisions too few": ("fixed", {"decisions": 3}, {}, "spans of decisions must follow each other up to decision 3"),
     "dropped text": ("fixed", {"dropped": "x"}, {}, "dropped must be a whole number of at least .*, got 'x'"),
-    "dropped too many": ("fixed", {"dropped": 7}, {}, "dropped=7 is more than the 6 decisions"),
-    "unsure too large": ("fixed", {"unsure": 7}, {}, "unsure=7 is more than the 6 decisions"),
+    "dropped too many": ("fixed", {"dropped": 7}, {}, "dropped must be at most 6, the number of decisions, got 7"),
+    "unsure too large": ("fixed", {"unsure": 7}, {}, "unsure must be at most 6, the number of decisions, got 7"),
     "offset": ("fixed", {"offset": 0.5}, {}, "offset must be a whole number of at least .*, got 0.5"),
     "spans overlap": ("fixed", {"spans": [[0, 0, 6], [9, 3, 6]]}, {}, "spans of decisions must follow each other"),
     "spans too far": ("fixed", {"spans": [[2**53, 0, 6]]}, {}, "spans of decisions must follow each other"),
@@ -398,17 +424,17 @@ EDITS = {  # kind, schema, arrays, words
     "draws": ("fixed", {"draws": 2.5}, {}, "draws must be a whole number of at least .*, got 2.5"),
     "pending": ("fixed", {"max_pending": 0}, {}, "max_pending must be a whole number of at least 1, got 0"),
     "features": ("fixed", {"features": 3}, {}, r"table of arms must have shape \(None, 3\)"),
-    "kind": ("fixed", {"kind": "changing"}, {}, "kind='changing' does not go with its arms"),
+    "kind": ("fixed", {"kind": "changing"}, {}, "kind must fit the arms, .* got 'changing'"),
     "no such kind": ("fixed", {"kind": "some"}, {}, "kind of arms must be one of .*, got 'some'"),
     "no such dtype": ("fixed", {"dtype": "float16"}, {}, "dtype must be one of .*, got 'float16'"),
     "state": ("fixed", {"state": 5}, {}, "lacks something, or has it in another form"),
     "rows of changing arms": ("changing", {}, {"pending_rows": with_first(-1)}, "must be rows from 0"),
-    "changing with names": ("changing", {"names": ["a"]}, {}, "kind='changing' does not go with its arms"),
-    "no attributes": ("context", {"attributes": []}, {}, "attributes of 0 arms do not go with 2 names"),
+    "changing with names": ("changing", {"names": ["a"]}, {}, "kind must fit the arms, .* got 'changing'"),
+    "no attributes": ("context", {"attributes": []}, {}, "attributes must fit the 2 names of arms, got 0 of them"),
     "a list of attributes": ("context", {"attributes": [[1], [2]]}, {}, "must be text, numbers, True or False"),
     "attributes missing": ("context", {"attributes": [{"price": None}, {"price": float("nan")}]}, {}, "must be text"),
-    "encoder of others": ("context", {"features": 2}, {}, "features=2 where the encoder makes"),
-    "bytes of the encoder": ("context", {}, {"encoder": with_first(0)}, "are no saved encoder"),
+    "encoder of others": ("context", {"features": 2}, {}, "features must be .*, as the encoder makes, got 2"),
+    "bytes of the encoder": ("context", {}, {"encoder": with_first(0)}, "data must be a saved encoder, got"),
     "no such set": ("set", {"set": "cube"}, {}, "kind of arm set must be one of .*, got 'cube'"),
     "radius": ("set", {}, {"set_radius": with_first(-1.0)}, "radius must be a finite number above 0, got -1.0"),
 }
@@ -427,7 +453,7 @@ def test_counts_below_0_are_refused(folder, tmp_path):
     place = next(i for i, (name, *_) in enumerate(described) if name.endswith(".seen"))
     edited(folder / "windowed.npz", tmp_path / "agent.npz", {}, {f"state_{place}": with_first(-1)})
     with pytest.raises(
-        errors.InvalidSnapshot, match="seen of the state counts or names something, and must not be neg"
+        errors.InvalidSnapshot, match="seen of the state must be at least 0, since it counts something, got -1"
     ):
         Agent.load(tmp_path / "agent.npz")
 
@@ -439,7 +465,7 @@ def test_a_state_that_is_not_finite_is_not_saved(folder, tmp_path):
     broken = policy._replace(init=lambda *given: jax.tree.map(lambda leaf: leaf * np.nan, policy.init(*given)))
     agent = Agent(broken, arms=np.eye(2), draws=0)
     with pytest.raises(
-        errors.NotFinite, match="of the state contains NaN or infinity, and is not saved: load the last"
+        errors.NotFinite, match=r"of the state must be finite to be saved, got NaN or infinity. Load the last"
     ):
         agent.save(tmp_path / "agent.npz")
     assert (tmp_path / "agent.npz").read_bytes() == before
@@ -453,5 +479,5 @@ def test_states_are_taken_apart_and_put_together():
     assert_same(snapshot.unflatten(like, described, arrays, "a file"), state)
     with pytest.raises(errors.InvalidSnapshot, match=r"a file holds a state of another kind: .* instead of"):
         snapshot.unflatten({"a": like["a"]}, described, arrays, "a file")
-    with pytest.raises(errors.InvalidArgument, match="has dtype complex128, which cannot be saved"):
+    with pytest.raises(errors.InvalidArgument, match="must hold numbers or bools to be saved, got dtype complex128"):
         snapshot.flatten({"a": jax.numpy.ones(2, complex)})

@@ -95,7 +95,7 @@ def test_an_update_that_would_not_be_finite_changes_nothing():
     before = agent.state
     for given in (ids[0], ids):  # alone, and in a batch
         rewards = 0.0 if given == ids[0] else [1.0] * 10 + [0.0] + [1.0] * 9
-        with pytest.raises(errors.NotFinite, match="the state stays as it was and the decisions still wait"):
+        with pytest.raises(errors.NotFinite, match="The state stays as it was and the decisions still wait"):
             agent.learn(given, rewards)
         assert_same(agent.state, before)
         assert agent.pending == ids
@@ -111,7 +111,7 @@ def test_a_network_that_would_not_be_finite_changes_nothing(name):
     agent = Agent(policy, n_features=D, draws=0, dtype="float32")
     before = jax.tree.map(np.array, agent.state)
     decision = agent.choose(1e12 * GOOD)
-    with pytest.raises(errors.NotFinite, match="the state stays as it was and the decisions still wait"):
+    with pytest.raises(errors.NotFinite, match="The state stays as it was and the decisions still wait"):
         agent.learn(decision.id, 1e12)
     jax.tree.map(np.testing.assert_array_equal, agent.state, before)
     with pytest.raises(errors.NotFinite, match="which stays as it was"):

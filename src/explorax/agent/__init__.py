@@ -1,4 +1,4 @@
-"""Deciding for real: an agent with arms that come and go, late rewards, propensities, and state that survives."""
+"""Agents for production: arms that come and go, late rewards, propensities, and state that survives a restart."""
 
 from explorax.agent.agent import Agent
 from explorax.agent.decisions import Decision, Decisions, Propensities

@@ -1,77 +1,80 @@
 """An agent: a policy with state, for deciding now and being paid later.
 
-Decision t is a function of the seed, of t and of the state: `choose` and `learn` again in the same order make the same
-decisions, which are those of `simulate` with one instance and the same seed.
-
-**Ids.**  A new agent's decisions have the ids 0, 1, 2, …  One that is loaded goes on with the same decisions under ids
-of a new range, drawn at random (`log.py`): whatever the saved one decided after it was saved, no id is given out twice.
-
-**Threads.**  Any number of threads may call any method.  Choosing reads a state that is never changed, only replaced,
-so choosers do not wait for the learner nor for each other; learning, saving and changing arms go one at a time.  A
-snapshot has every decision that was returned before `save` was called.
-
-**Interrupts.**  The state and the ids of the rewards that it has learned last are replaced in one step: an interrupt in
-`learn` leaves all of them learned or none, and no decision is rewarded twice.
+Decision t is a function of the seed, of t and of the state.  So `choose` and `learn` called again in the same order
+make the same decisions, which are those of `simulate` with one instance and the same seed.
 """
 
 import os
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from explorax.agent import archive, compiled, propensity, snapshot
+from explorax.agent import archive, propensity, snapshot
 from explorax.agent.arm_tables import Among, AmongEach, Arms
-from explorax.agent.decisions import Decider, Decision, Decisions, Now, Propensities, checked_policy
+from explorax.agent.decider import Decider, Live, checked_policy
+from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.encoding import Encoder
-from explorax.agent.log import Pending, as_ids
-from explorax.agent.offers import read_source
+from explorax.agent.sources import read_source
 from explorax.checks import check_whole
 from explorax.errors import UnknownName
 from explorax.policies.base import Policy, State
 
 
 class Agent:
-    """A policy with state: it decides now and is paid later.
+    """A policy with state, which decides now and is paid later.
 
-        agent = Agent(make("glm_tsl"), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
-        decision = agent.choose()                 # Decision(id=0, arm="blue", propensity=0.61, …)
-        agent.learn(decision.id, 1.0)             # whenever the reward comes, in any order
-        agent.save("agent.npz")                   # and later: Agent.load("agent.npz")
-
-    There are four kinds of arms, by how the agent is made:
+    There are four kinds of arms, depending on how the agent is made:
 
         arms=table                          fixed features: choose()
         n_features=d (or encoder=)          arms that differ every time: choose(table)
-        arms={name: attributes}, encoder=   named arms in a context, which brings the columns that the attributes lack:
+        arms={name: attributes}, encoder=   named arms in a context, which has the columns that the attributes lack:
                                             choose({"device": "mobile", …})
         arms=arm_sets.ball(…)               an infinite set, of which a point is chosen: choose()
 
     A table of arms is a matrix, a mapping of names to rows, a pandas or polars DataFrame (the index of the former holds
-    the names), or with an encoder also a list of dicts.  A name is text or a whole number.  Of arms with equal features
-    only the first is ever chosen: ties go to it.
+    the names), or with an encoder also a list of dicts.  A name is text or a whole number.  Among arms with equal
+    features only the first is ever chosen.
+
+    The decisions of a new agent have the ids 0, 1, 2, …  A loaded agent draws the start of a new range of ids at
+    random, so no id is given out twice, whatever the saved agent decided after it was saved.  Any number of threads may
+    call any method.
 
     Args:
-        policy: What decides and learns, such as `explorax.make("glm_tsl")`.
-        arms: The agent's own arms: a table, attributes by name, or an infinite set.
-        n_features: The number of features of arms that differ every time.
-        encoder: What makes features of tables and contexts.
-        seed: What random numbers depend on, a whole number.
-        draws: Repetitions of a decision that its propensity is estimated by, 100 unless given; 0 for no propensities.
+        policy: The policy that decides and learns, such as `explorax.glm_tsl()`.
+        arms: The agent's own arms: a table, attributes by name, or an infinite set.  Default: no arms of its own.
+        n_features: The number of features of arms that differ every time.  Default: taken from the arms or encoder.
+        encoder: The encoder that turns tables and contexts into features.  Default: arms are numbers already.
+        seed: The seed of all random numbers, a whole number from 0 to 2⁶³ − 1.  Default: 0.
+        draws: The number of repetitions of a decision that its propensity is estimated from; 0 for no propensities.
+            Default: 100.
         stderr: The largest standard error that a propensity may have, in place of `draws`.
-        explore_floor: The probability of an arm drawn uniformly from those on offer in place of the policy's, so that
-            each has a propensity of at least explore_floor / K, and off-policy estimates have no bias.
-        max_pending: Decisions that may wait for their rewards; beyond that the oldest are dropped.
-        dtype: "float64" or "float32", whatever JAX's own default.
+        explore_floor: The probability with which an arm is drawn uniformly from those on offer in place of the policy's
+            arm, from 0 up to, but not including, 1.  Each of K arms then has a propensity of at least
+            explore_floor / K, and off-policy estimates have no bias.  Default: 0.
+        max_pending: The number of decisions that may wait for their rewards; beyond it the oldest are dropped.
+            Default: 100 000.
+        dtype: The precision, "float64" or "float32", whatever the default of JAX is.  Default: "float64".
+
+    Attributes:
+        policy: The policy that decides and learns.
+        seed: The seed of all random numbers.
+        dtype: The precision, "float64" or "float32".
 
     Raises:
         InvalidArgument: If an argument cannot be used, or two of them contradict each other.
-    """
 
-    _now: Now
+    Example:
+        >>> import explorax
+        >>> agent = explorax.Agent(explorax.lin_ts(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+        >>> decision = agent.choose()
+        >>> decision.arm in ("red", "blue"), 0 < decision.propensity < 1
+        (True, True)
+        >>> agent.learn(decision.id, 1.0)  # whenever the reward comes, in any order
+        >>> agent.decisions, agent.pending
+        (1, [])
+    """
 
     def __init__(
         self,
@@ -94,47 +97,52 @@ class Agent:
         with jax.enable_x64(dtype == "float64"):
             source, own = read_source(arms, n_features, encoder, dtype)
             decider = Decider(policy, source, seed, draws, explore_floor)
-            self._begin(decider, decider.nothing_seen(policy, own), own, max_pending)
+            self._begin(Live(decider, decider.nothing_seen(policy, own), own, max_pending))
+
+    def _begin(self, live: Live) -> None:
+        """Start with a decider and its state."""
+        self._live = live
+        self.policy, self.seed, self.dtype = live.decider.policy, live.decider.seed, live.decider.source.dtype
 
     def __repr__(self) -> str:
         policy = self.policy.recipe.name if self.policy.recipe else "a policy"
         names = self.arms
         arms = f", {sum(names.values())} of {len(names)} arms on offer" if names else ""
         return (
-            f"<Agent: {policy}, {self._decider.source.describe()} arms with {self.n_features} features{arms}, "
+            f"<Agent: {policy}, {self._live.decider.source.describe()} arms with {self.n_features} features{arms}, "
             f"seed {self.seed}, {self.decisions} decisions, {len(self.pending)} pending, {self.dropped} dropped>"
         )
 
     @property
     def n_features(self) -> int:
         """The number d of features of an arm."""
-        return self._decider.source.n_features
+        return self._live.decider.source.n_features
 
     @property
     def state(self) -> State:
         """The state of the policy; `agent.state.theta_hat` is the estimate of a GLM policy."""
-        with self._decider.precision():
-            return self._now.packed.state()
+        with self._live.decider.precision():
+            return self._live.now.packed.state()
 
     @property
     def decisions(self) -> int:
-        """How many have been made, those before this agent was saved and loaded included."""
-        return self._pending.ids.count
+        """The number of decisions made so far, including those before this agent was saved and loaded."""
+        return self._live.pending.ids.count
 
     @property
     def pending(self) -> list[int]:
-        """The decisions that wait for their rewards, by id, the oldest first."""
-        return self._waiting().waiting()
+        """The ids of the decisions that wait for their rewards, the oldest first."""
+        return self._live.waiting().waiting()
 
     @property
     def dropped(self) -> int:
-        """How many decisions were dropped because more than `max_pending` waited."""
-        return self._pending.dropped
+        """The number of decisions that were dropped because more than `max_pending` waited."""
+        return self._live.pending.dropped
 
     @property
     def arms(self) -> dict[Hashable, bool]:
         """The agent's own arms by name, and whether each is on offer."""
-        own = self._now.arms
+        own = self._live.now.arms
         return {name: on for name, on in zip(own.names, own.active.tolist(), strict=False) if name is not None}
 
     def is_pending(self, decision_id: int) -> bool:
@@ -144,81 +152,93 @@ class Agent:
             decision_id: The id of a decision.
 
         Returns:
-            False if it has had its reward, was dropped, or is not known.
+            True if the decision waits; False if it has had its reward, was dropped, or is not known.
         """
-        return decision_id in self._waiting()
+        return decision_id in self._live.waiting()
 
     # Deciding
 
     def choose(self, given: Any = None, *, among: Among = None) -> Decision:
-        """Choose an arm, of those given or of the agent's own.
+        """Choose an arm, either one of the agent's own or one of those given.
 
         Args:
-            given: The table of arms on offer, where arms differ every time; the context, a dict or a row of a table,
-                for arms in a context; nothing, for fixed arms and infinite sets.
-            among: Names of the agent's own arms that are eligible this time; all on offer, unless given.
+            given: The table of arms on offer, if arms differ every time; the context, a dict or a row of a DataFrame,
+                for arms in a context; None for fixed arms and infinite sets.  Default: None.
+            among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
 
         Returns:
-            The decision: what to pull, with what probability, and the id to `learn` its reward by.
+            The decision: the arm to pull, its probability, and the id by which to `learn` its reward.
 
         Raises:
             InvalidArgument: If `given` or `among` is not what this agent's arms need, or no arm is on offer.
-            InvalidFeatures, InvalidShape: If features are missing or infinite, or another number of them is needed.
+            InvalidFeatures: If features are missing, not numbers, or not finite.
+            InvalidShape: If arms have more or fewer features than the agent was made for.
             UnknownName: If there is no arm of a name in `among`.
+
+        Example:
+            >>> import explorax
+            >>> agent = explorax.Agent(explorax.lin_ucb(), n_features=2)
+            >>> agent.choose({"short": [0.1, 0.0], "long": [3.0, 4.0]}).arm
+            'long'
         """
-        now, decider = self._now, self._decider
-        offer = decider.source.offer(now.arms, given, among)
-        t = self._pending.take(1)
-        pick, chance, stderr = decider.decide(offer, now, t)
-        decision_id = self._pending.made_one(t, pick.row, pick.features)
-        return Decision(decision_id, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
+        return self._live.choose(given, among)
 
     def choose_many(self, given: Any, *, among: AmongEach = None) -> Decisions:
-        """Choose several times with the same state, as as many calls of `choose` would, at a fraction of their cost.
+        """Choose several times with the same state, at a fraction of the cost of as many calls of `choose`.
 
         Args:
-            given: A list of tables of arms or an array (n, K, d), where arms differ every time; a list of contexts or a
-                DataFrame, for arms in a context; how many decisions, for fixed arms and infinite sets.
-            among: Names that are eligible in all of them, or a list of such lists, one for each.
+            given: A list of tables of arms or an array (n, K, d), if arms differ every time; a list of contexts or a
+                DataFrame, for arms in a context; the number of decisions, for fixed arms and infinite sets.
+            among: The names that may be chosen in all decisions, or a list of such lists, one for each decision.
+                Default: all arms on offer.
 
         Returns:
             The decisions, as a sequence and column by column.
 
         Raises:
-            InvalidArgument: As `choose` does, or if `among` has not one list for each decision.
+            InvalidArgument: For the reasons that `choose` has, or if `given` is not a list or a number of decisions.
+            InvalidShape: For the reasons that `choose` has, or if `among` is not one list for each decision.
+
+        Example:
+            >>> import explorax
+            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+            >>> agent.choose_many(3, among=["blue"]).arms
+            ['blue', 'blue', 'blue']
         """
-        now, decider = self._now, self._decider
-        offers = decider.source.offers(now.arms, given, among)
-        first = self._pending.take(offers.number)
-        picks, chances, stderrs = decider.decide_many(offers, now, first)
-        ids = self._pending.made(first, picks.row, picks.features)
-        return Decisions(ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
+        return self._live.choose_many(given, among)
 
     def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
-        """Tell P(arm) of every arm on offer, as the next decision would state it; makes none.
+        """Return P(arm) for every arm on offer, as the next decision would state it, without making a decision.
 
         Args:
-            given: What `choose` would be given.
-            among: What `choose` would be given.
+            given: What `choose` would be given.  Default: None.
+            among: The names of the arms that may be chosen, as in `choose`.  Default: all arms on offer.
 
         Returns:
             The names of the arms on offer, their probabilities, and the standard errors of these.
 
         Raises:
-            InvalidArgument: As `choose` does, or if the agent was made with `draws=0`, or has an infinite set of arms.
+            InvalidArgument: For the reasons that `choose` has, or if the agent was made with `draws=0`, or has an
+                infinite set of arms.
+
+        Example:
+            >>> import explorax
+            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+            >>> agent.propensities().probabilities
+            array([0.5, 0.5])
         """
-        return self._decider.propensities(self._now, self.decisions, given, among)
+        return self._live.decider.propensities(self._live.now, self.decisions, given, among)
 
     # Learning
 
     def learn(
         self, decision_id: int | Sequence[int] | np.ndarray, reward: float | Sequence[float] | np.ndarray
     ) -> None:
-        """Take in the reward of a decision, or those of several; change nothing at all if one cannot be.
+        """Learn the reward of a decision, or those of several: all of them, or none if one of them is refused.
 
         Args:
             decision_id: The id of a decision that waits for its reward, or a list of ids, learned in that order.
-            reward: Its reward, a number that the policy's family allows, or a list of them.
+            reward: The reward, a number that the policy's family allows, or a list with one reward for each id.
 
         Raises:
             AlreadyRewarded: If a decision has had its reward, or is named twice.
@@ -227,84 +247,93 @@ class Agent:
             InvalidShape: If there is not one reward for each decision.
             HistoryFull: If the policy's memory has no room for the rewards.
             NotFinite: If the state would have NaN or infinity in it.
+
+        Example:
+            >>> import explorax
+            >>> agent = explorax.Agent(explorax.lin_ucb(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+            >>> first, second = agent.choose(), agent.choose()
+            >>> agent.learn([second.id, first.id], [0.0, 1.0])
+            >>> agent.pending
+            []
         """
-        ids, single = as_ids(decision_id)
-        rewards = compiled.as_rewards(reward, len(ids), single)
-        with self._learning:
-            now, pending = self._now, self._waiting()
-            pulled = pending.hold(ids)  # none of them is dropped meanwhile
-            try:
-                with self._decider.precision():
-                    compiled.check_possible(self.policy, rewards, self.dtype)
-                    if len(ids) > now.room:
-                        compiled.check_room_for(self.policy, now.packed.state(), len(ids))
-                    packed = compiled.learn(self.policy.update, now.packed, *pulled, rewards)
-                self._now = Now(packed, now.arms, now.room - len(ids), ids)
-                pending.remove(ids)  # what an interrupt leaves undone here, `_waiting` does
-            finally:
-                pending.release()
+        self._live.learn(decision_id, reward)
 
     # Arms that come and go
 
     def add_arm(self, name: Hashable, features: Any) -> None:
         """Put a new arm on offer, or a retired one with other features.
 
-        What is known about it is what the shared model says of its features.
+        The model is shared by all arms, so the agent has an opinion of a new arm from its features.
 
         Args:
-            name: Text or a whole number that no arm on offer has.
-            features: A row of features; a dict, where the agent has an encoder; the attributes of the arm, for arms in
+            name: The name of the arm, text or a whole number, which no arm on offer has.
+            features: The row of features; a dict, if the agent has an encoder; the attributes of the arm, for arms in
                 a context.
 
         Raises:
             InvalidArgument: If there is such an arm on offer, or the agent has no arms of its own.
-            InvalidFeatures: If the features cannot be those of an arm.
+            InvalidFeatures: If the features are missing, not numbers, or not finite.
             InvalidShape: If there are more or fewer features than other arms have.
+
+        Example:
+            >>> import explorax
+            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2]})
+            >>> agent.add_arm("blue", [0.3, 1.0])
+            >>> agent.retire_arm("red")
+            >>> agent.arms
+            {'red': False, 'blue': True}
         """
-        self._put(Arms.added, name, features)
+        self._live.put(Arms.added, name, features)
 
     def update_arm(self, name: Hashable, features: Any) -> None:
-        """Give an arm other features; rewards of earlier decisions, also late ones, still count for the old ones.
+        """Give an arm other features; rewards of earlier decisions, also late ones, still count for the old features.
 
-        Each update of fixed arms takes up a row.  For features that change often, give the arms attributes and a
-        context, or give them to `choose`.
+        Each update of fixed arms takes up a row of memory.  If features change often, give the arms attributes and a
+        context instead, or give the arms to `choose`.
 
         Args:
-            name: One of the agent's own arms; a retired one stays retired.
-            features: What `add_arm` takes.
+            name: The name of one of the agent's own arms; a retired arm stays retired.
+            features: The new features, in the form that `add_arm` takes.
 
         Raises:
-            InvalidArgument: If there is no such arm, or the agent has no arms of its own.
-            InvalidFeatures: If the features cannot be those of an arm.
+            UnknownName: If there is no such arm.
+            InvalidArgument: If the agent has no arms of its own.
+            InvalidFeatures: If the features are missing, not numbers, or not finite.
+            InvalidShape: If there are more or fewer features than other arms have.
         """
-        self._put(Arms.updated, name, features)
+        self._live.put(Arms.updated, name, features)
 
     def retire_arm(self, name: Hashable) -> None:
         """Take an arm off offer; its rewards still count, also those that are yet to come.
 
         Args:
-            name: One of the agent's own arms.
+            name: The name of one of the agent's own arms.
 
         Raises:
-            InvalidArgument: If there is no such arm, it is retired already, or the agent has no arms of its own.
+            UnknownName: If there is no such arm.
+            InvalidArgument: If the arm is retired already, or the agent has no arms of its own.
         """
-        self._switch(name, False)
+        self._live.switch(name, False)
 
     def restore_arm(self, name: Hashable) -> None:
         """Put a retired arm back on offer, with all that was learned about it.
 
         Args:
-            name: One of the agent's own arms.
+            name: The name of one of the agent's own arms.
 
         Raises:
-            InvalidArgument: If there is no such arm, it is on offer already, or the agent has no arms of its own.
+            UnknownName: If there is no such arm.
+            InvalidArgument: If the arm is on offer already, or the agent has no arms of its own.
         """
-        self._switch(name, True)
+        self._live.switch(name, True)
 
     # State on disk
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a snapshot, atomically: a file that was there stays as it is until the new one is complete.
+        """Write a snapshot, which `Agent.load` goes on from.
+
+        The file is replaced atomically: an older snapshot stays as it is until the new one is complete.  The snapshot
+        has every decision that was returned before `save` was called.
 
         Args:
             path: The file to write, in a folder that exists.
@@ -313,14 +342,17 @@ class Agent:
             InvalidArgument: If there can be no such file, or a part of the agent cannot be saved.
             NotFinite: If the state has NaN or infinity in it.
             OSError: If the file cannot be written.
+
+        Example:
+            >>> import explorax, os, tempfile
+            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     agent.save(os.path.join(folder, "agent.npz"))
+            ...     again = explorax.Agent.load(os.path.join(folder, "agent.npz"))
+            >>> again.choose().arm == agent.choose().arm
+            True
         """
-        decider, known = self._decider, self._decider.known
-        with self._learning:
-            now, ledger = self._now, self._waiting().ledger()
-        with decider.precision():
-            described, arrays = snapshot.flatten(now.packed.state())
-        settings = (self.policy, self.seed, self.dtype, known.draws, known.floor, self._pending.limit)
-        snapshot.save(snapshot.Saved(*settings, decider.source, now.arms, ledger, described, arrays), path)
+        snapshot.save(snapshot.take(self._live), path)
 
     @classmethod
     def load(
@@ -334,67 +366,35 @@ class Agent:
         max_pending: int | None = None,
         same_ids: bool = False,
     ) -> "Agent":
-        """Load the agent of a snapshot; it makes the decisions that the saved one would have made.
+        """Load the agent of a snapshot, which makes the decisions that the saved one would have made.
 
         Its decisions get ids that the saved agent has not given out, not even after it was saved.
 
         Args:
             path: The file that `save` wrote.
-            policy: The policy to go on with, where its settings could not be saved (a network or an optimizer of your
-                own), or where they shall differ: another capacity or memory, for example.
-            draws: As in `Agent`, if it shall be another number.
-            stderr: As in `Agent`, in place of `draws`.
-            explore_floor: As in `Agent`, if it shall be another one.
-            max_pending: As in `Agent`; if more decisions wait, the oldest are dropped.
-            same_ids: True to go on with the ids that the saved agent would have given out.  For services that repeat
-                from a log of their own whatever happened after the snapshot.
+            policy: The policy to go on with, if its settings could not be saved (a network or an optimizer of your
+                own), or if they shall differ: another capacity or memory, for example.  Default: the saved policy.
+            draws: The number of repetitions for propensities, as in `Agent`.  Default: the saved one.
+            stderr: The largest standard error of propensities, as in `Agent`, in place of `draws`.
+            explore_floor: The probability of uniform exploration, as in `Agent`.  Default: the saved one.
+            max_pending: The number of decisions that may wait, as in `Agent`; if more wait, the oldest are dropped.
+                Default: the saved one.
+            same_ids: Whether to go on with the ids that the saved agent would have given out.  For services that repeat
+                from a log of their own whatever happened after the snapshot.  Default: False.
 
         Returns:
             The agent, with the decisions that wait for their rewards.
 
         Raises:
-            InvalidSnapshot: The file is no snapshot, is damaged, contradicts itself, or does not go with the policy.
-            HistoryFull: The policy given has less room than there are rewards.
+            InvalidArgument: If an argument cannot be used.
+            InvalidSnapshot: If the file is not a snapshot, is damaged, contradicts itself, or does not fit the policy.
+            HistoryFull: If the policy given has less room than there are rewards.
         """
         path = archive.checked_path(path)
         if draws is not None or stderr is not None:
             draws = propensity.checked_draws(draws, stderr)
         if max_pending is not None:
             check_whole("max_pending", max_pending, 1)
-        with snapshot.understood(path):
-            saved = snapshot.load(path, policy)
-            agent = cls.__new__(cls)
-            draws, floor, limit = saved.settings(draws, explore_floor, max_pending)
-            with jax.enable_x64(saved.dtype == "float64"):
-                decider = Decider(saved.policy, saved.source, saved.seed, draws, floor)
-                own = saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
-                state = saved.state(lambda policy: decider.nothing_seen(policy, own), path)
-                agent._begin(decider, state, own, limit)
-            agent._pending.resume(saved.ledger, same_ids)
+        agent = cls.__new__(cls)
+        agent._begin(snapshot.resume(path, policy, draws, explore_floor, max_pending, same_ids))
         return agent
-
-    def _begin(self, decider: Decider, state: State, own: Arms, max_pending: int) -> None:
-        """Start from a state, with the agent's own arms."""
-        check_whole("max_pending", max_pending, 1)
-        self._decider, self._learning = decider, threading.Lock()
-        self.policy, self.seed, self.dtype = decider.policy, decider.seed, decider.source.dtype
-        self._now = Now(compiled.Packed.of(state), own, compiled.room(state))
-        self._pending = Pending(self.n_features, self.dtype, max_pending)
-
-    def _waiting(self) -> Pending:
-        """Return the decisions that wait, without those whose rewards were learned before an interrupt."""
-        self._pending.remove(self._now.learned)
-        return self._pending
-
-    def _put(self, change: Callable[..., Arms], name: Hashable, features: Any) -> None:
-        """Add or change one of the agent's own arms."""
-        source = self._decider.source
-        with self._learning, self._decider.precision():
-            own = self._now.arms.changeable()
-            arms = change(own, name, *source.read(own, name, features))
-            packed = compiled.Packed.of(source.extend(self.policy, self._now.packed.state(), arms))
-            self._now = self._now._replace(packed=packed, arms=arms)
-
-    def _switch(self, name: Hashable, on: bool) -> None:
-        with self._learning:
-            self._now = self._now._replace(arms=self._now.arms.changeable().switched(name, on))

@@ -1,48 +1,56 @@
-"""Infinite sets of arms.
+"""Infinite sets of arms: balls, ellipsoids, boxes and polytopes.
 
 GLM-TSL and GLM-FPL draw a parameter θ̃ and pull the arm of largest xᵀθ̃: the set of arms enters through this one
 maximization only (Section 3.3 of the paper).  So any set will do that can tell where a linear function is largest:
 
+    set         its points x                   its point of largest xᵀθ
     ball        ‖x − c‖ ≤ r                    c + r θ/‖θ‖
     ellipsoid   (x − c)ᵀ S⁻¹ (x − c) ≤ 1       c + Sθ/√(θᵀSθ)
     box         low ≤ x ≤ high                 in each coordinate the bound that the sign of θ points to
-    polytope    Ax ≤ b                         a vertex, found by a linear program
+    polytope    Ax ≤ b                         a vertex, found by a linear program (`polytopes.py`)
 
-If θ = 0, all arms are equally good: ball, ellipsoid and box answer with their center, a polytope with some point.
-Corners of a box and of a polytope have propensities; no single point of a ball or an ellipsoid has one.
+If θ = 0, all arms are equally good: ball, ellipsoid and box answer with their center, a polytope with any of its
+points.  Corners of a box and of a polytope have propensities; a single point of a ball or an ellipsoid has none.
 
-Only the direction of θ matters; its length may be whatever float64 can hold.  All of this is NumPy in float64: JAX
-rounds to float32 unless told otherwise, and two equal vertices must have equal bits.
+Only the direction of θ matters; its length may be whatever float64 can hold.  Sets compute with NumPy in float64,
+because JAX rounds to float32 by default, and two equal vertices must have equal bits.
 """
 
 import inspect
 import math
+import reprlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from explorax.agent.polytopes import LARGEST, TOLERANCE, Program, frame, framed, normalized, opposites, scaled
 from explorax.checks import check_positive
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, check_names
-from explorax.extras import optional
-
-TOLERANCE = 1e-8  # what passes for rounding, relative to the size of the numbers
-LARGEST = np.finfo(np.float64).max / 4  # so that a few of them can be added up
-CONSTANT, VARYING = 1e-12, 1e-9  # what a coordinate of a polytope may vary by and be constant, or must if it is not
-FRAMES = 10  # looks at a polytope to find its place and size; one is usual
 
 
 class ArmSet(NamedTuple):
-    """A compact set of arms with d features.
+    """A compact set of arms with d features, for agents that choose among infinitely many arms.
+
+    Build one with `ball`, `ellipsoid`, `box` or `polytope`, and give it to an agent: `Agent(policy, arms=arm_set)`.
 
     Attributes:
-        kind: "ball", "ellipsoid", "box" or "polytope".
-        n_features: The number d of features.
-        parameters: What it was made of; `make(kind, parameters)` is the same set again.
+        kind: The kind of set: "ball", "ellipsoid", "box" or "polytope".
+        n_features: The number d of features of an arm.
+        parameters: The arguments that the set was built with, as read-only float64 arrays;
+            `make(kind, parameters)` builds the same set again.
         countable: Whether almost all directions lead to one of finitely many arms, so that each has a probability.
-        maximize: From (M, d) directions θ to (M, d) arms of largest xᵀθ, row by row.
-        contains: Whether an arm (d,) is in the set, up to rounding.
+        maximize: The function from (M, d) directions θ to (M, d) arms of largest xᵀθ, row by row.
+        contains: The function that tells whether an arm (d,) is in the set, up to rounding.
+
+    Example:
+        >>> from explorax import arm_sets
+        >>> square = arm_sets.box(low=[-1.0, -1.0], high=[1.0, 1.0])
+        >>> square.maximize([[0.2, -3.0]])
+        array([[ 1., -1.]])
+        >>> square.contains([0.5, 2.0])
+        False
     """
 
     kind: str
@@ -54,14 +62,23 @@ class ArmSet(NamedTuple):
 
 
 def make(kind: str, parameters: Mapping[str, ArrayLike]) -> ArmSet:
-    """Return the set of arms of a kind, by its name.
+    """Build a set of arms from the name of its kind, as snapshots and settings files do.
 
     Args:
-        kind: "ball", "ellipsoid", "box" or "polytope".
-        parameters: The arguments of the function of that name.
+        kind: The kind of set: "ball", "ellipsoid", "box" or "polytope".
+        parameters: The arguments of the function of that name, all of them.
+
+    Returns:
+        The set of arms.
 
     Raises:
-        InvalidArgument: If there is no such kind, or it cannot have these parameters.
+        UnknownName: If there is no such kind, or it has no such parameter.
+        InvalidArgument: If a parameter is missing, or cannot be used.
+
+    Example:
+        >>> from explorax import arm_sets
+        >>> arm_sets.make("ball", {"center": [0.0, 0.0], "radius": 2.0}).n_features
+        2
     """
     makers: dict[str, Callable[..., ArmSet]] = {"ball": ball, "ellipsoid": ellipsoid, "box": box, "polytope": polytope}
     check_names("kind of arm set", [kind], makers)
@@ -69,19 +86,32 @@ def make(kind: str, parameters: Mapping[str, ArrayLike]) -> ArmSet:
     check_names(f"parameter of a set of kind {kind!r}", parameters, needed)
     missing = [name for name in needed if name not in parameters]
     if missing:
-        raise InvalidArgument(f"a set of kind {kind!r} needs {', '.join(needed)}: give {', '.join(missing)} too")
+        raise InvalidArgument(
+            f"parameters must have {', '.join(needed)} for a set of kind {kind!r}, got {', '.join(parameters)}. "
+            f"Add {', '.join(missing)}."
+        )
     return makers[kind](**parameters)
 
 
 def ball(center: ArrayLike, radius: float) -> ArmSet:
-    """Return the set of all x with ‖x − center‖ ≤ radius.
+    """Return the ball of all x with ‖x − center‖ ≤ radius.
 
     Args:
         center: (d,) The middle of the ball.
-        radius: A number above 0.
+        radius: The radius, a number above 0.
+
+    Returns:
+        The set of arms.
 
     Raises:
-        InvalidArgument: If center or radius is no such thing, or the ball reaches too far for float64.
+        InvalidArgument: If `radius` is not above 0, or the ball reaches too far for float64.
+        InvalidFeatures: If `center` has entries that are not finite numbers.
+        InvalidShape: If `center` is not a vector.
+
+    Example:
+        >>> from explorax import arm_sets
+        >>> arm_sets.ball(center=[1.0, 0.0], radius=2.0).maximize([[0.0, 5.0]])
+        array([[1., 2.]])
     """
     middle = numbers("center", center, (None,))
     radius = radius.item() if hasattr(radius, "item") and np.ndim(radius) == 0 else radius
@@ -91,22 +121,35 @@ def ball(center: ArrayLike, radius: float) -> ArmSet:
 
 
 def ellipsoid(center: ArrayLike, shape: ArrayLike) -> ArmSet:
-    """Return the set of all x with (x − center)ᵀ S⁻¹ (x − center) ≤ 1.
+    """Return the ellipsoid of all x with (x − center)ᵀ S⁻¹ (x − center) ≤ 1.
 
     Args:
         center: (d,) The middle of the ellipsoid.
-        shape: (d, d) S, positive definite.  The half-axes are its eigenvectors, as long as the roots of its
-            eigenvalues.
+        shape: (d, d) The matrix S, symmetric and positive definite.  Its eigenvectors are the directions of the
+            half-axes, and the roots of its eigenvalues their lengths.
+
+    Returns:
+        The set of arms.
 
     Raises:
-        InvalidArgument: If shape is not symmetric or not positive definite, or the set reaches too far for float64.
+        InvalidArgument: If `shape` is not symmetric or not positive definite, or the set reaches too far for float64.
+        InvalidFeatures: If `center` or `shape` has entries that are not finite numbers.
+        InvalidShape: If `center` is not a vector, or `shape` is not a square matrix of its length.
+
+    Example:
+        >>> from explorax import arm_sets
+        >>> arm_sets.ellipsoid(center=[0.0, 0.0], shape=[[4.0, 0.0], [0.0, 1.0]]).maximize([[1.0, 0.0]])
+        array([[2., 0.]])
     """
     middle = numbers("center", center, (None,))
     matrix = numbers("shape", shape, (len(middle), len(middle)))
     variances = np.diagonal(matrix)
     if np.any(variances <= 0):
         worst = int(np.argmin(variances))
-        raise InvalidArgument(f"shape is not positive definite: shape[{worst}, {worst}] is {variances[worst]}")
+        raise InvalidArgument(
+            f"shape must be positive definite, got shape[{worst}, {worst}] = {variances[worst]}. "
+            "Give a matrix with a diagonal above 0."
+        )
     widths = np.sqrt(variances)
     with np.errstate(over="ignore", invalid="ignore"):  # in units of the widths: no choice of units is then singular
         correlations = matrix / widths[:, None] / widths
@@ -114,13 +157,14 @@ def ellipsoid(center: ArrayLike, shape: ArrayLike) -> ArmSet:
     if np.any(skew > TOLERANCE):
         i, j = (int(place) for place in np.unravel_index(np.argmax(skew), skew.shape))
         raise InvalidArgument(
-            f"shape is not symmetric: shape[{i}, {j}] is {matrix[i, j]} and shape[{j}, {i}] is {matrix[j, i]}"
+            f"shape must be symmetric, got shape[{i}, {j}] = {matrix[i, j]} and shape[{j}, {i}] = {matrix[j, i]}. "
+            "Give (S + Sᵀ) / 2."
         )
     eigenvalues = np.linalg.eigvalsh(correlations) if np.all(np.isfinite(correlations)) else np.array([-np.inf, np.inf])
     if not eigenvalues[0] > len(middle) * np.finfo(float).eps * eigenvalues[-1]:
         raise InvalidArgument(
-            "shape is not positive definite: with every diagonal entry scaled to 1 its smallest eigenvalue is "
-            f"{eigenvalues[0]:.3g}; a set that is flat in some direction can be a box or a polytope"
+            "shape must be positive definite, got a smallest eigenvalue of "
+            f"{eigenvalues[0]:.3g} (with every diagonal entry scaled to 1). Use a box or a polytope for a flat set."
         )
     parameters = {"center": middle, "shape": matrix}
     return ellipsoidal("ellipsoid", parameters, middle, widths, np.linalg.cholesky(correlations))
@@ -129,12 +173,25 @@ def ellipsoid(center: ArrayLike, shape: ArrayLike) -> ArmSet:
 def ellipsoidal(
     kind: str, parameters: dict[str, np.ndarray], center: np.ndarray, widths: np.ndarray, root: np.ndarray
 ) -> ArmSet:
-    """Return the ellipsoid of shape S = LLᵀ, where L is `root` with its rows times `widths`, the extents of the set.
+    """Return the ellipsoid with the matrix S = LLᵀ, where L is `root` with its rows multiplied by `widths`.
 
     With u = Lᵀθ the maximizer is c + Lu/‖u‖, and x is in the set if ‖L⁻¹(x − c)‖ ≤ 1.
+
+    Args:
+        kind: The kind of set that was asked for: "ball" or "ellipsoid".
+        parameters: The arguments that the set was built with.
+        center: (d,) The middle c.
+        widths: (d,) How far the set reaches from its middle in each coordinate.
+        root: (d, d) The Cholesky factor of S with its diagonal scaled to 1.
+
+    Returns:
+        The set of arms.
+
+    Raises:
+        InvalidArgument: If the set reaches too far for float64.
     """
     if np.any(np.abs(center) / 2 + widths / 2 > LARGEST):
-        raise InvalidArgument(f"the {kind} reaches too far for float64: scale it down")
+        raise InvalidArgument(f"The {kind} reaches too far for float64. Scale it down.")
 
     def maximize(directions: np.ndarray) -> np.ndarray:
         turned = scaled(scaled(scaled(directions) * widths) @ root)
@@ -153,21 +210,33 @@ def ellipsoidal(
 
 
 def box(low: ArrayLike, high: ArrayLike) -> ArmSet:
-    """Return the set of all x with low ≤ x ≤ high in every coordinate.
+    """Return the box of all x with low ≤ x ≤ high in every coordinate.
 
     Args:
         low: (d,) The least value of each feature.
-        high: (d,) The largest; the same as low for a feature that all arms share.
+        high: (d,) The largest value of each feature, which may equal the least.
+
+    Returns:
+        The set of arms.
 
     Raises:
-        InvalidArgument: If low is above high somewhere, or they are not finite numbers in equal shapes.
+        InvalidArgument: If `low` is above `high` in some coordinate.
+        InvalidFeatures: If `low` or `high` has entries that are not finite numbers.
+        InvalidShape: If `low` and `high` are not vectors of equal length.
+
+    Example:
+        >>> from explorax import arm_sets
+        >>> arm_sets.box(low=[0.0, 0.0], high=[1.0, 3.0]).maximize([[2.0, 1.0], [-1.0, 1.0]])
+        array([[1., 3.],
+               [0., 3.]])
     """
     least = numbers("low", low, (None,))
     most = numbers("high", high, least.shape)
     if np.any(least > most):
         place = int(np.argmax(least > most))
         raise InvalidArgument(
-            f"low[{place}]={least[place]} is above high[{place}]={most[place]}: no arm is in this box"
+            f"low must be at most high, got low[{place}] = {least[place]} and high[{place}] = {most[place]}. "
+            "Give bounds that leave arms in the box."
         )
     middle = least / 2 + most / 2
     rounding = TOLERANCE * np.maximum(np.abs(least), np.abs(most))
@@ -182,21 +251,28 @@ def box(low: ArrayLike, high: ArrayLike) -> ArmSet:
 
 
 def polytope(A: ArrayLike, b: ArrayLike) -> ArmSet:
-    """Return the set of all x with Ax ≤ b, of which there must be some, and none arbitrarily far away.
-
-    Linear programs are solved with each coordinate moved and scaled to [−1, 1], since the tolerances of the solver are
-    absolute.  A coordinate that varies at all must not vary 10⁹ times less than the largest number in the set.
-
-    A vertex is computed from the constraints that are equalities there: its bits are the same for all directions that
-    lead to it, and equal choices can be counted.
+    """Return the polytope of all x with Ax ≤ b, which must not be empty and must be bounded.
 
     Args:
-        A: (m, d) One row for each constraint.
-        b: (m,) Their bounds.
+        A: (m, d) The normals of the constraints, one in each row.
+        b: (m,) The bounds of the constraints.
+
+    Returns:
+        The set of arms.
 
     Raises:
-        InvalidArgument: If the set is empty, unbounded, or has features of sizes too far apart.
+        InvalidArgument: If the polytope is empty or unbounded, or the sizes of its features are too different.
+        InvalidFeatures: If `A` or `b` has entries that are not finite numbers.
+        InvalidShape: If `A` is not a matrix, or `b` is not a vector with one bound for each row of `A`.
         ImportError: If SciPy is not installed.
+
+    Example:
+        All x ≥ 0 with x₁ + x₂ ≤ 1:
+
+        >>> from explorax import arm_sets
+        >>> triangle = arm_sets.polytope(A=[[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]], b=[0.0, 0.0, 1.0])
+        >>> (triangle.maximize([[2.0, 1.0]]) + 0.0).round(6)
+        array([[1., 0.]])
     """
     given = numbers("A", A, (None, None))
     bounds = numbers("b", b, (len(given),))
@@ -215,168 +291,28 @@ def polytope(A: ArrayLike, b: ArrayLike) -> ArmSet:
     return checked("polytope", {"A": given, "b": bounds}, True, maximize, contains)
 
 
-class Program(NamedTuple):
-    """The largest xᵀθ over a polytope within [−1, 1]ᵈ for many θ."""
-
-    rows: np.ndarray  # (m, d), the largest entry of each between 1/2 and 1
-    limits: np.ndarray  # (m,)
-    equalities: np.ndarray  # (m,) whether the constraint is one half of an equality
-
-    def maximize(self, directions: np.ndarray) -> np.ndarray:
-        """Solve one linear program for each vertex where possible, and not for each direction.
-
-        θ leads to a vertex if θ = Σ λᵢaᵢ with λᵢ ≥ 0 for the constraints i that are equalities at the vertex (and any
-        λᵢ where xᵀaᵢ is the same in the whole set).  Where these λᵢ are clearly above 0 no other vertex is as good.
-        """
-        found = np.zeros_like(directions)
-        left = np.arange(len(directions))
-        while left.size:
-            corner = self.corner(directions[left[0]])
-            same = np.arange(len(left)) == 0
-            if corner.inverse is not None:
-                weights = directions[left] @ corner.inverse
-                same |= np.all((weights > TOLERANCE) | self.equalities[corner.tight], axis=1)
-            found[left[same]] = corner.point
-            left = left[~same]
-        return found
-
-    def corner(self, direction: np.ndarray) -> "Corner":
-        """Return where the linear program of one direction ends."""
-        result = solve(direction, self.rows, self.limits)
-        if result.status != 0:
-            raise InvalidArgument(f"no maximum found in this polytope: {result.message} Scale A and b to sizes near 1")
-        point: np.ndarray = result.x
-        tight = np.flatnonzero(self.limits - self.rows @ point <= TOLERANCE)
-        rows, limits = self.rows[tight], self.limits[tight]
-        inverse, _, rank, _ = np.linalg.lstsq(rows, np.eye(len(tight)), rcond=TOLERANCE)
-        if rank < len(point):  # not a vertex: the direction has no single maximizer
-            return Corner(point, tight, None)
-        vertex = inverse @ limits
-        vertex = vertex + inverse @ (limits - rows @ vertex)  # takes away the rounding of the first step
-        if np.max(np.abs(vertex - point)) > 100 * TOLERANCE:  # nearly parallel constraints: the solver knows better
-            return Corner(point, tight, None)
-        return Corner(vertex, tight, inverse)
-
-
-class Corner(NamedTuple):
-    """An end of a linear program; a vertex if it has an inverse."""
-
-    point: np.ndarray  # (d,)
-    tight: np.ndarray  # (k,) indices of the constraints that are equalities there
-    inverse: np.ndarray | None  # (d, k) pseudo-inverse of their rows
-
-
-def solve(direction: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> Any:
-    """Return SciPy's result of the linear program max xᵀθ such that rows @ x ≤ limits."""
-    linprog = optional("scipy.optimize", "a polytope of arms", "agent").linprog
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the smallest there are
-    for presolve in (True, False):  # presolving is faster, but may not tell an empty set from an unbounded one
-        options["presolve"] = presolve
-        result = linprog(-direction, rows, limits, bounds=(None, None), method="highs-ds", options=options)
-        if result.status in (0, 2, 3):
-            break
-    return result
-
-
-def frame(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle and the half-width of each coordinate in the set; the set's size where one is constant.
-
-    From afar, in units that are much too large, the solver sees only where the set is: it goes closer and looks again.
-    """
-    middle = np.zeros(rows.shape[1])
-    unit = np.ldexp(1.0, scale_of(limits[None])[0] - 1)
-    for _ in range(FRAMES):
-        low, high = bounding_box(*framed(rows, limits, middle, unit))
-        with np.errstate(over="ignore"):
-            middle, widths = middle + unit * (low / 2 + high / 2), unit * (high / 2 - low / 2)
-            size = np.max(np.abs(middle) + widths)
-        if not size < LARGEST / len(middle):
-            raise InvalidArgument("Ax ≤ b reaches too far for float64: scale b down")
-        if size > unit / 8:
-            constant = widths <= CONSTANT * size
-            unclear = ~constant & (widths <= VARYING * size)
-            if np.any(unclear):
-                place = int(np.argmax(unclear))
-                raise InvalidArgument(
-                    f"Ax ≤ b lets x[{place}] vary by {widths[place]:.3g} only, in a set that reaches to {size:.3g}: "
-                    "measure features in units that make them comparable, from a point near the set"
-                )
-            return middle, np.where(constant, size, widths)
-        unit = 2 * size + 1e-9 * unit
-    raise InvalidArgument(
-        "the set of all x with Ax ≤ b is too small beside b, or x = 0 alone: leave out constraints that are far away"
-    )
-
-
-def framed(
-    rows: np.ndarray, limits: np.ndarray, middle: np.ndarray, unit: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the half-spaces as y = (x − middle) / unit sees them."""
-    return normalized(rows * unit, limits - rows @ middle)
-
-
-def bounding_box(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest value of each coordinate; raise for an empty set and for an unbounded one."""
-    features = rows.shape[1]
-    ends = []
-    for direction in [np.zeros(features), *-np.eye(features), *np.eye(features)]:
-        result = solve(direction, rows, limits)
-        if result.status == 2:
-            raise InvalidArgument("no x has Ax ≤ b: the polytope is empty; look for constraints that contradict others")
-        if result.status == 3:
-            place = int(np.argmax(np.abs(direction)))
-            way = "large" if direction[place] > 0 else "small"
-            raise InvalidArgument(
-                f"Ax ≤ b lets x[{place}] be arbitrarily {way}: add bounds on all coordinates to A and b"
-            )
-        if result.status != 0:
-            raise InvalidArgument(f"A and b cannot be used: {result.message} Scale them to sizes near 1")
-        ends.append(direction @ result.x)
-    return -np.array(ends[1 : features + 1]), np.array(ends[features + 1 :])
-
-
-def normalized(rows: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same half-spaces with the largest entry of each row between 1/2 and 1."""
-    exponents = scale_of(rows)
-    with np.errstate(over="ignore"):  # limits beyond the numbers that float64 holds
-        limits = np.clip(np.ldexp(limits, -exponents), -LARGEST, LARGEST)
-    return np.ldexp(rows, -exponents[:, None]), limits
-
-
-def opposites(rows: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Tell of which constraints aᵀx ≤ β the opposite, aᵀx ≥ β, is a constraint too."""
-    constraints = np.column_stack([rows, limits]) + 0.0  # bytes are compared: there must be no -0.0
-    negatives = {(0.0 - constraint).tobytes() for constraint in constraints}
-    return np.array([constraint.tobytes() in negatives for constraint in constraints])
-
-
-def scale_of(rows: np.ndarray) -> np.ndarray:
-    """Return the power of two just above the largest entry of each row."""
-    return np.frexp(np.max(np.abs(rows), axis=1))[1]
-
-
-def scaled(rows: np.ndarray) -> np.ndarray:
-    """Return rows with the largest entry of each between 1/2 and 1, or 0: by powers of two, so without rounding."""
-    return np.ldexp(rows, -scale_of(rows)[:, None])
-
-
 def numbers(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Return a read-only float64 copy of finite numbers in this shape, where None is any length above 0."""
+    """Return a read-only float64 copy of finite numbers that have this shape, where None is any length above 0."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "cmMSU":  # complex numbers, times and text, which NumPy would convert
             raise TypeError
         array = np.array(array, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidFeatures(f"{name} cannot be read as an array of numbers: {values!r}") from None
+        raise InvalidFeatures(
+            f"{name} must be an array of numbers, got {reprlib.repr(values)}. Give a list or an array of floats."
+        ) from None
     fits = array.ndim == len(shape) and all(
         n == m or (m is None and n > 0) for n, m in zip(array.shape, shape, strict=True)
     )
     if not fits:
         needed = ", ".join("at least 1" if length is None else str(length) for length in shape)
-        raise InvalidShape(f"{name} has shape {array.shape} where ({needed}{',' * (len(shape) == 1)}) is needed")
+        raise InvalidShape(
+            f"{name} must have shape ({needed}{',' * (len(shape) == 1)}), got {array.shape}. "
+            "Give one number for each feature, and one row for each direction or constraint."
+        )
     if not np.all(np.isfinite(array)):
-        raise InvalidFeatures(f"{name} contains NaN or infinity: give finite numbers")
+        raise InvalidFeatures(f"{name} must be finite, got NaN or infinity. Give finite numbers.")
     array.setflags(write=False)
     return array
 
@@ -388,7 +324,7 @@ def checked(
     maximize: Callable[[np.ndarray], np.ndarray],
     contains: Callable[[np.ndarray], bool],
 ) -> ArmSet:
-    """Return the set, with its functions looking at their arguments first."""
+    """Return the set of arms whose functions check their arguments before they use them."""
     size = next(iter(parameters.values())).shape[-1]
     return ArmSet(
         kind,

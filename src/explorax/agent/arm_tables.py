@@ -1,12 +1,13 @@
-"""Arms in the rows of a table: how they are given, named, added, retired and restored, and how one is chosen.
+"""Arms in the rows of a table: reading, naming, adding, retiring and restoring them, and choosing one.
 
 A table of arms is a matrix, a mapping of names to rows, a pandas or polars DataFrame (the index of the former holds the
 names), or with an encoder also a list of dicts.  A name is text or a whole number.
 
-Programs are compiled for shapes.  Where the number of arms varies they are padded to one of a few sizes, and a mask
-says which rows are there.
+Programs are compiled for shapes.  If the number of arms varies, arms are padded to one of a few sizes, and a mask tells
+which rows are arms.
 """
 
+import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from explorax.agent.encoding import Encoder
 from explorax.checks import check_magnitude
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 
-LEAST_ROOM = 8  # rows that are added at a time, or that arms on offer are padded to, at the least
+LEAST_ROOM = 8  # the least number of rows that are added at a time, or that arms on offer are padded to
 
 Among = Iterable[Hashable] | None
 AmongEach = Among | Iterable[Iterable[Hashable]]  # the same for all decisions, or a list for each
@@ -31,14 +32,14 @@ AmongEach = Among | Iterable[Iterable[Hashable]]  # the same for all decisions, 
 
 
 class Table(NamedTuple):
-    """Arms on offer."""
+    """A table of arms: their names and features."""
 
     names: Sequence[Any]
     rows: np.ndarray  # (K, d)
 
 
 def read_table(given: Any, n_features: int | None, dtype: str, encoder: Encoder | None) -> Table:
-    """Return the names and the features of arms, however they are given; raise for what cannot be used."""
+    """Return the names and the features of arms in any of the forms that users may give; raise for others."""
     names: Sequence[Any] | None = None
     if type(given) is np.ndarray:
         pass  # the quickest to look at
@@ -48,24 +49,35 @@ def read_table(given: Any, n_features: int | None, dtype: str, encoder: Encoder 
         names = None if list(given.index) == list(range(len(given))) else list(given.index)
     rows = as_matrix(given, dtype) if encoder is None else encoder.transform(given).astype(dtype)
     check_magnitude("arms", rows)
-    if n_features not in (None, rows.shape[1]):
-        raise InvalidShape(f"arms have {rows.shape[1]} features where the agent was made for {n_features}")
+    if n_features is not None:
+        check_features(rows, n_features)
     return Table(range(len(rows)) if names is None else checked_names(names), rows)
 
 
 def read_tables(given: Any, n_features: int, dtype: str) -> np.ndarray:
-    """Return the features of arms in N decisions, an array (N, K, d)."""
+    """Return an array (N, K, d) of the features of K arms in each of N decisions."""
     rows = as_matrix(np.asarray(given).reshape(-1, np.shape(given)[-1]), dtype).reshape(np.shape(given))
     check_magnitude("arms", rows)
-    if rows.shape[-1] != n_features:
-        raise InvalidShape(f"arms have {rows.shape[-1]} features where the agent was made for {n_features}")
+    check_features(rows, n_features)
     return rows
 
 
+def check_features(rows: np.ndarray, n_features: int) -> None:
+    """Raise unless each row has as many features as the agent was made for."""
+    if rows.shape[-1] != n_features:
+        raise InvalidShape(
+            f"arms must have {n_features} features, as the agent was made for, got {rows.shape[-1]}. Give one number "
+            "for each feature."
+        )
+
+
 def as_matrix(given: Any, dtype: str) -> np.ndarray:
-    """Return rows of numbers as a matrix."""
+    """Return rows of numbers as a matrix; raise for anything else."""
     if isinstance(given, list | tuple) and any(isinstance(row, Mapping) for row in given):
-        raise InvalidFeatures("arms are given as dicts: make the agent with an encoder, Encoder.fit(sample)")
+        raise InvalidFeatures(
+            "arms must be rows of numbers for an agent without an encoder, got dicts. Make the agent with "
+            "encoder=Encoder.fit(sample)."
+        )
     try:
         rows = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
         if rows.dtype.kind not in "fiub":
@@ -73,38 +85,48 @@ def as_matrix(given: Any, dtype: str) -> np.ndarray:
         rows = rows.astype(dtype, copy=False)
     except (TypeError, ValueError):
         raise InvalidFeatures(
-            f"arms cannot be read as a matrix of numbers: {str(given)[:200]}; rows of text need an encoder"
+            f"arms must be a matrix of numbers, got {reprlib.repr(given)}. Give rows of equal length; rows of text "
+            "need an encoder."
         ) from None
     if rows.ndim != 2 or 0 in rows.shape:
-        raise InvalidShape(f"arms have shape {rows.shape}: give a matrix with one row of features for each arm")
+        raise InvalidShape(
+            f"arms must be a matrix with one row of features for each arm, got shape {rows.shape}. Give at least one "
+            "arm and one feature."
+        )
     return rows
 
 
 def checked_names(names: Iterable[Any]) -> list[Any]:
-    """Return the names, or raise if one cannot be used."""
+    """Return the names of arms as text and whole numbers; raise if one cannot be used, or is given twice."""
     plain = [int(name) if isinstance(name, np.integer) else name for name in names]
     for name in plain:
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
-            raise InvalidArgument(f"arm name {name!r} must be text or a whole number, and not empty")
+            raise InvalidArgument(
+                f"The name of an arm must be text, and not empty, or a whole number, got {reprlib.repr(name)}. Rename "
+                "the arm."
+            )
     if len(set(plain)) < len(plain):
         twice = next(name for name in plain if plain.count(name) > 1)
-        raise InvalidArgument(f"arm name {twice!r} is given twice: names must differ")
+        raise InvalidArgument(f"The names of arms must differ, got {twice!r} twice. Rename one of these arms.")
     return plain
 
 
 def several(what: str, given: Any) -> Sequence[Any]:
-    """Read what was given for several decisions, one after the other."""
+    """Return what was given for several decisions as a list with one item for each."""
     if hasattr(given, "to_dicts"):  # polars
         given = given.to_dicts()
     elif hasattr(given, "to_dict") and hasattr(given, "columns"):  # pandas
         given = given.to_dict("records")
     if isinstance(given, str | Mapping) or not hasattr(given, "__len__") or len(given) == 0:
-        raise InvalidArgument(f"given={str(given)[:200]!r} must be a list of {what}, one for each decision")
+        raise InvalidArgument(
+            f"given must be a list of {what}, one for each decision, got {reprlib.repr(given)}. Use choose() for a "
+            "single decision."
+        )
     return given if isinstance(given, list | tuple) else list(given)
 
 
 def read_among(among: AmongEach, number: int) -> tuple[Among, list[Any] | None]:
-    """Return the names eligible in all of so many decisions; or those of each, where it has a list of its own."""
+    """Return the names that may be chosen in all decisions and None, or None and a list of names for each decision."""
     if among is None or isinstance(among, str):
         return among, None
     among = list(among)
@@ -113,13 +135,13 @@ def read_among(among: AmongEach, number: int) -> tuple[Among, list[Any] | None]:
     if len(among) != number:
         raise InvalidShape(
             f"among must have one list of names for each of {number} decisions, got {len(among)} lists. "
-            "Give a single list of names for what is the same in all of them."
+            "Give a single list of names if it is the same for all of them."
         )
     return None, among
 
 
 def as_dict(given: Any) -> Any:
-    """Return a row of a pandas DataFrame as a dict; anything else as it is."""
+    """Return a row of a pandas DataFrame as a dict, and anything else unchanged."""
     return given.to_dict() if hasattr(given, "to_dict") and getattr(given, "ndim", 0) == 1 else given
 
 
@@ -127,60 +149,68 @@ def as_dict(given: Any) -> Any:
 
 
 class Arms(NamedTuple):
-    """Arms with names, in rows that stay theirs; never changed, only replaced."""
+    """An agent's own arms, with names, each in a row of its own; never changed, only replaced."""
 
     names: tuple[Hashable | None, ...]  # None: a row with the former features of an arm that was updated
     active: np.ndarray  # (S,) bool: on offer now; rows beyond the names are room for more
-    rows: np.ndarray  # (S, d); without columns where rows depend on a context
+    rows: np.ndarray  # (S, d); without columns if features depend on a context
     matrix: Array  # the same on the device
-    attributes: tuple[Mapping[str, Any], ...] = ()  # of each arm, where rows depend on a context
+    attributes: tuple[Mapping[str, Any], ...] = ()  # of each arm, if features depend on a context
 
     @classmethod
     def of(cls, table: Table) -> "Arms":
-        """Make arms whose features are fixed."""
+        """Return the arms of a table, whose features are fixed."""
         names, active = tuple(checked_names(table.names)), np.ones(len(table.rows), bool)
         rows = table.rows.copy()  # what was given may change
         return cls(names, active, rows, jnp.asarray(rows))
 
     @classmethod
     def none(cls) -> "Arms":
-        """Return the arms of an agent that has none of its own."""
+        """Return the empty table of an agent without arms of its own."""
         return cls((), np.zeros(0, bool), np.zeros((0, 0)), jnp.zeros((0, 0)))
 
     @classmethod
     def in_context(cls, given: Mapping[Hashable, Mapping[str, Any]]) -> "Arms":
-        """Make arms whose features are made of their attributes and a context."""
+        """Return arms whose features are made of their attributes and a context."""
         rows = np.zeros((len(given), 0))
         return cls.of(Table(list(given), rows))._replace(attributes=tuple(dict(each) for each in given.values()))
 
     def changeable(self) -> "Arms":
-        """Return these, unless the agent has no arms of its own."""
+        """Return the arms; raise if the agent has no arms of its own, which could be changed."""
         if not self.names:
             raise InvalidArgument(
-                "this agent has no arms of its own to change: make it with arms={name: features} to have some"
+                "This agent has no arms of its own to change. Make it with arms={name: features} to have some."
             )
         return self
 
     def place(self, name: Hashable) -> int:
-        """Return the row of a name."""
+        """Return the row of the arm with this name."""
         if name is None or name not in self.names:
             raise UnknownName("arm", name, (str(each) for each in self.names if each is not None))
         return self.names.index(name)
 
     def added(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """Return these with one arm more, or with a retired one that comes back with other features."""
+        """Return the arms with a new one, or with a retired one that comes back with other features."""
         checked_names([name])
         if name not in self.names:
             return self.appended(name, row, attributes)
         if self.active[self.place(name)]:
-            raise InvalidArgument(f"arm {name!r} is on offer already: update_arm gives it other features")
+            raise InvalidArgument(f"Arm {name!r} is on offer already. Use update_arm to give it other features.")
         return self.updated(name, row, attributes).switched(name, True)
 
     def updated(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """Return these with other features of an arm.
+        """Return the arms with other features of one of them.
 
-        Attributes are replaced.  A row is not, since rewards may belong to it: the arm gets a new one, and the old one
-        is never on offer again.
+        Attributes are replaced.  A row is not replaced, since rewards may belong to it: the arm gets a new row, and the
+        old row is never on offer again.
+
+        Args:
+            name: The name of the arm.
+            row: The new features; ignored if the arm has attributes.
+            attributes: The new attributes, or None if features are fixed.
+
+        Returns:
+            The changed table of arms.
         """
         place = self.place(name)
         if attributes is not None:
@@ -193,7 +223,7 @@ class Arms(NamedTuple):
         return without._replace(active=active).appended(name, row, None)
 
     def appended(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """Return these with a row more; room is doubled when there is none left."""
+        """Return the arms with a new row; the room for rows is doubled when it is used up."""
         place, room = len(self.names), len(self.active)
         active, rows = self.active, self.rows
         if place == room:
@@ -207,34 +237,39 @@ class Arms(NamedTuple):
         return Arms((*self.names, name), active, rows, jnp.asarray(rows), self.attributes + more_attributes)
 
     def switched(self, name: Hashable, on: bool) -> "Arms":
-        """Return these with this arm on offer, or not."""
+        """Return the arms with one of them put on offer, or taken off offer."""
         place = self.place(name)
         if self.active[place] == on:
-            state = "on offer already" if on else "retired already"
-            raise InvalidArgument(f"arm {name!r} is {state}")
+            state, remedy = (
+                ("on offer", "retire_arm takes it off") if on else ("retired", "restore_arm puts it back on")
+            )
+            raise InvalidArgument(f"Arm {name!r} is {state} already. {remedy} offer.")
         active = self.active.copy()
         active[place] = on
         return self._replace(active=active)
 
     def offered(self, among: Among) -> np.ndarray | None:
-        """Return which rows may be pulled now; None if all."""
+        """Return a mask of the rows that may be pulled now, or None if all may be."""
         mask = self.mask(among)
         return None if np.count_nonzero(mask) == len(mask) else mask
 
     def mask(self, among: Among) -> np.ndarray:
-        """Return which rows may be pulled now."""
+        """Return a mask of the rows that may be pulled now; raise if no row may be."""
         mask = self.active
         if among is not None:
             if isinstance(among, str):
-                raise InvalidArgument(f"among={among!r} must be a list of names of arms")
+                raise InvalidArgument(f"among must be a list of names of arms, got {among!r}. Give [{among!r}].")
             mask = np.zeros_like(self.active)
             for name in among:
                 place = self.place(name)
                 if not self.active[place]:
-                    raise InvalidArgument(f"arm {name!r} of among is retired: leave it out, or restore_arm({name!r})")
+                    raise InvalidArgument(
+                        f"among must name arms on offer, got {name!r}, which is retired. Leave it out, or call "
+                        f"restore_arm({name!r})."
+                    )
                 mask[place] = True
         if not mask.any():
-            raise InvalidArgument("no arm is on offer: add one, restore one, or name one in among")
+            raise InvalidArgument("No arm is on offer. Add one, restore one, or name one in among.")
         return mask
 
 
@@ -242,19 +277,19 @@ class Arms(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """What a decision fell on; of several decisions, column by column."""
+    """The choice of a decision, or of several decisions column by column."""
 
-    arm: Any  # its name; the point itself, in an infinite set
+    arm: Any  # the name; the point itself, in an infinite set
     row: Any
     features: np.ndarray
     forced: Any
     converged: Any
     count: Any  # how often the policy chose it, in the decision and its repetitions; None if it has no probability
-    exact: Any  # P(arm) where there is a formula, else the count
+    exact: Any  # P(arm) if there is a formula, else the count
 
 
 class Listed(NamedTuple):
-    """Arms in the rows of a table."""
+    """An offer of arms in the rows of a table."""
 
     names: Sequence[Any]
     rows: np.ndarray  # (K, d)
@@ -263,11 +298,11 @@ class Listed(NamedTuple):
 
     @property
     def choices(self) -> int:
-        """How many may be pulled."""
+        """The number of arms that may be pulled."""
         return len(self.arms) if self.offered is None else int(np.count_nonzero(self.offered))
 
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
-        """Make decision t."""
+        """Make decision t by a rule."""
         program = compiled.decision(rule, packed.packing, self.arms.shape, self.offered is None)
         whole, exact = program(keys, packed.arrays, self.arms, t, self.offered)
         row, forced, converged, count = np.asarray(whole).tolist()
@@ -284,7 +319,7 @@ class Listed(NamedTuple):
 
 
 class ListedEach(NamedTuple):
-    """Arms in the rows of one table for several decisions, or of a table for each."""
+    """Offers of arms for several decisions, in the rows of one table or of a table for each decision."""
 
     number: int
     arms: Any  # (K, d) if the same for all, else (number, K, d)
@@ -293,11 +328,11 @@ class ListedEach(NamedTuple):
 
     @property
     def choices(self) -> Any:
-        """How many may be pulled; one number if the same for all."""
+        """The number of arms that may be pulled in each decision; a single number if it is the same in all."""
         return self.arms.shape[-2] if self.offered is None else np.count_nonzero(self.offered, axis=-1)
 
     def decide(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
-        """Make the decisions first, first + 1, …"""
+        """Make as many decisions as there are offers, the first of them with the number `first`."""
         arms, offered = self.arms, self.offered
         each_arms, each_offered = arms.ndim == 3, offered is not None and offered.ndim == 2
         found = []
@@ -318,7 +353,7 @@ class ListedEach(NamedTuple):
 
 
 def joined(tables: Sequence[Table]) -> ListedEach:
-    """Return tables of several decisions as one array."""
+    """Return the offers of several tables, padded to the same size and joined to one array."""
     room = padded_size(max(len(table.rows) for table in tables))
     rows = np.zeros((len(tables), room, tables[0].rows.shape[1]), tables[0].rows.dtype)
     for i, table in enumerate(tables):
@@ -333,7 +368,7 @@ def joined(tables: Sequence[Table]) -> ListedEach:
 
 
 def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (…, K, d) rows with rows of zeros after them, and (…, K) which rows are there."""
+    """Return tables (…, K, d) padded with rows of zeros, and a mask (…, K) of the rows that are arms."""
     *several_tables, count, features = rows.shape
     room = padded_size(count)
     if count < room:
@@ -346,13 +381,13 @@ def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1024)
 def there(count: int, room: int) -> np.ndarray:
-    """Return a mask of the first so many of all."""
+    """Return a mask of length `room` whose first `count` entries are true."""
     return np.arange(room) < count
 
 
 @lru_cache(maxsize=1024)
 def padded_size(count: int) -> int:
-    """Return the size that so many arms are padded to: a power of two, or 1, 2 or 5 times a power of ten."""
+    """Return the size that `count` arms are padded to: a power of two, or 1, 2 or 5 times a power of ten."""
     unit = 10 ** (len(str(count)) - 1)
     round_number = next(unit * step for step in (1, 2, 5, 10) if unit * step >= count)
     return max(LEAST_ROOM, min(1 << (count - 1).bit_length(), round_number))

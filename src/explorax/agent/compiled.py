@@ -1,12 +1,12 @@
-"""What an agent computes, compiled: a decision, and learning from rewards, on a state that travels in few arrays.
+"""The compiled programs of an agent: a decision, and learning from rewards, on a state that is packed in few arrays.
 
-Programs are made for shapes, and a process keeps those that it used last (`programs.py`).
+Programs are compiled for shapes, and a process keeps those that it used last (`programs.py`).
 
 **Packed states.**  Calling a compiled program costs some microseconds for each array that goes in or comes out.  Small
 arrays are laid end to end, one vector for each dtype (bools go with the whole numbers); large ones stay as they are,
 which copies nothing.
 
-**Learning** is one `update` after the other, in the order given.  A batch is taken in pieces of a few fixed sizes, so
+**Learning** is one `update` after the other, in the order given.  A batch is learned in pieces of a few fixed sizes, so
 that a handful of programs serves batches of any length.
 """
 
@@ -45,7 +45,7 @@ Arrays = tuple[Array, ...]
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """How the states of one shape are packed; there is one object for each shape (`Packing.of`)."""
+    """The layout of packed states of one shape; there is one object for each shape (`Packing.of`)."""
 
     structure: Any
     shapes: tuple[tuple[int, ...], ...]
@@ -58,7 +58,7 @@ class Packing:
         return one_packing(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
 
     def groups(self) -> dict[str, list[int]]:
-        """Return which leaves go into one vector, by its dtype, whole numbers first; a large leaf is alone."""
+        """Return the leaves that share a vector, by its dtype, whole numbers first; each large leaf is alone."""
         whole = str(jnp.zeros((), int).dtype)
         groups: dict[str, list[int]] = {whole: []}
         for i, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True)):
@@ -67,7 +67,7 @@ class Packing:
         return groups
 
     def pack(self, state: State) -> Arrays:
-        """Return the state as few arrays; the last of its whole numbers says whether it is finite."""
+        """Return the state as few arrays; the last of its whole numbers tells whether the state is finite."""
         leaves = jax.tree.leaves(state)
         (whole, counts), *others = self.groups().items()
         packed = [
@@ -87,7 +87,7 @@ class Packing:
         return jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers]), *packed
 
     def unpack(self, arrays: Arrays) -> State:
-        """Return the state that was packed."""
+        """Return the state that was packed into these arrays."""
         leaves: list[Any] = [None] * len(self.shapes)
         for (group, members), vector in zip(self.groups().items(), arrays, strict=True):
             start = 0
@@ -101,7 +101,7 @@ class Packing:
         return jax.tree.unflatten(self.structure, leaves)
 
 
-one_packing = lru_cache(maxsize=1024)(Packing)  # a program is found by which packing it is, not by what it says
+one_packing = lru_cache(maxsize=1024)(Packing)  # a program is found by the identity of its packing
 
 
 class Packed(NamedTuple):
@@ -112,12 +112,12 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, state: State) -> "Packed":
-        """Pack a state."""
+        """Return the packed form of a state."""
         packing = Packing.of(state)
         return cls(packing, packing.pack(state))
 
     def state(self) -> State:
-        """Return the state itself."""
+        """Return the state as the policy knows it."""
         return self.packing.unpack(self.arrays)
 
     def is_finite(self) -> bool:
@@ -126,12 +126,12 @@ class Packed(NamedTuple):
 
 
 def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
-    """Return the function (keys, state, …) as one of a packed state."""
+    """Return a function of (keys, state, …) as a function of (keys, packed arrays, …)."""
     return lambda keys, arrays, *others: function(keys, packing.unpack(arrays), *others)
 
 
 def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
-    """Compile a small program; with `in_axes` for a batch."""
+    """Compile a small program; with `in_axes` map it over a batch first."""
     if axes:
         function = jax.vmap(function, **axes)
     return jax.jit(function, compiler_options=OPTIONS if jax.default_backend() == "cpu" else None)
@@ -142,21 +142,29 @@ def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What a compiled decision depends on; there is one object for equal ones (`one_rule`)."""
+    """All that a compiled decision depends on; equal rules are the same object (`one_rule`)."""
 
     act: Callable[..., Action]
     probabilities: Callable[..., Array] | None
     redraw: Callable[[Array, State], State] | None
-    draws: int  # M; 0 where the propensity is not asked for, or known otherwise
+    draws: int  # M; 0 if the propensity is not asked for, or known by a formula
     floor: float = 0.0  # the probability of an arm that is drawn uniformly in place of the policy's
 
     def decide(
         self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None
     ) -> tuple[Array, Array | None]:
-        """Return [arm, forced, converged, C], and the policy's P(arm) if there is a formula for it.
+        """Make decision t, and repeat it for its propensity.
 
-        C counts how often the policy chose the arm, in the decision and its repetitions.  `keys` holds one for
-        decisions, one for their repetitions, and one for the floor.
+        Args:
+            keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
+            state: The state of the policy.
+            arms: (K, d) The features of the arms.
+            t: The number of the decision.
+            mask: (K,) Whether each arm may be pulled; None if all may be.
+
+        Returns:
+            (4,) The whole numbers [arm, forced, converged, C], where C counts how often the policy chose the arm in
+            the decision and its repetitions; and the policy's P(arm) if there is a formula for it, else None.
         """
         action = self.act(key_at(keys[0], t), state, arms, t, mask)
         arm, count, probability = action.arm, jnp.ones((), int), None
@@ -171,7 +179,7 @@ class Rule:
         return whole, probability
 
     def floored(self, lots: Array, arm: Array, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return the arm, or with the probability of the floor one drawn uniformly from those on offer."""
+        """Return the arm, or with the probability of the floor another one, drawn uniformly from those on offer."""
         whether, which = jax.random.split(key_at(lots, t))
         everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
         another = counted(jax.random.randint(which, (), 0, jnp.sum(everything)), everything)
@@ -179,7 +187,7 @@ class Rule:
         return jnp.where(jax.random.bits(whether, (), jnp.uint32) < jnp.uint32(threshold), another, arm)
 
     def frequencies(self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return (K,) how often each arm comes up in a decision and its repetitions, or P(arm) by the formula."""
+        """Return a vector (K,) of how often each arm comes up in a decision and its repetitions, or of P(arm)."""
         if self.probabilities is not None:
             return self.probabilities(state, arms, t, mask)
         found = self.act(key_at(keys[0], t), state, arms, t, mask).arm[None]
@@ -188,7 +196,7 @@ class Rule:
         return jnp.bincount(found, length=arms.shape[0])
 
     def drawn(self, lots: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return (M,) the arms of repeated decisions."""
+        """Return a vector (M,) of the arms of repeated decisions."""
 
         def again(key: Array) -> Array:
             redrawn = state if self.redraw is None else self.redraw(key, state)
@@ -197,9 +205,18 @@ class Rule:
         return jax.vmap(again)(jax.random.split(key_at(lots, t), self.draws))
 
     def directions(self, keys: Array, state: State, units: Array, t: Array) -> tuple[Array, Array]:
-        """Return (M + 1, d) θ̃ of the decision and of its repetitions; and [forced, converged].
+        """Draw θ̃ for decision t in an infinite set of arms, and again for its propensity.
 
-        Where scores are linear in the features, those of the unit vectors are θ̃ itself.
+        The scores of policies that maximize xᵀθ̃ are linear in the features, so those of the unit vectors are θ̃ itself.
+
+        Args:
+            keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
+            state: The state of the policy.
+            units: (d, d) The unit vectors.
+            t: The number of the decision.
+
+        Returns:
+            (M + 1, d) The θ̃ of the decision and of its repetitions, and (2,) the bools [forced, converged].
         """
         action = self.act(key_at(keys[0], t), state, units, t)
         flags = jnp.stack([action.forced, action.converged])
@@ -211,16 +228,16 @@ class Rule:
         return jnp.concatenate([first[None], jnp.where(action.forced, first, others)]), flags
 
 
-one_rule = lru_cache(maxsize=1024)(Rule)  # a program is found by which rule it is, not by what it says
+one_rule = lru_cache(maxsize=1024)(Rule)  # a program is found by the identity of its rule
 
 
 def key_at(key_data: Array, t: Array) -> Array:
-    """Return the key of decision t."""
+    """Return the random key of decision t."""
     return jax.random.fold_in(jax.random.wrap_key_data(key_data), t)
 
 
 def pieces(number: int, least: int = LEAST_BATCH) -> Iterator[tuple[int, int, Any]]:
-    """Yield what is computed together of so many decisions: the first, how many, and which, padded with the last."""
+    """Yield batches of decisions: the first decision, the padded size, and the indices, padded with the last one."""
     for start in range(0, number, BATCH):
         count = min(BATCH, number - start)
         room = max(least, 1 << (count - 1).bit_length())
@@ -230,7 +247,7 @@ def pieces(number: int, least: int = LEAST_BATCH) -> Iterator[tuple[int, int, An
 
 @kept
 def decision(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool) -> Callable[..., Any]:
-    """Compile `rule.decide` on a packed state."""
+    """Return the compiled `rule.decide`, on a packed state."""
     return compiled(on_packed(rule.decide, packing))
 
 
@@ -238,9 +255,20 @@ def decision(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: 
 def decisions(
     rule: Rule, packing: Packing, shape: tuple[int, ...], mask: tuple[int, ...] | None, count: int
 ) -> Callable[..., Any]:
-    """Compile `rule.decide` for a batch of decisions, with the same arms on offer or with arms of their own.
+    """Return the compiled `rule.decide` for a batch of decisions, with the same arms on offer or with arms for each.
 
-    The repetitions of a decision fill a processor's caches, so with these it is one decision after the other.
+    The repetitions of one decision fill the caches of a processor, so decisions with repetitions are made one after
+    the other.
+
+    Args:
+        rule: The rule by which decisions are made.
+        packing: The layout of the packed state.
+        shape: The shape of the arms: (K, d) if they are the same for all decisions, else (count, K, d).
+        mask: The shape of the mask, (K,) or (count, K); None if all arms may be pulled.
+        count: The number of decisions.
+
+    Returns:
+        The program, a function of keys, packed arrays, arms, numbers of decisions, and mask.
     """
     arms_differ, masks_differ = len(shape) == 3, mask is not None and len(mask) == 2
     if not rule.draws:
@@ -259,13 +287,13 @@ def decisions(
 
 @kept
 def directions(rule: Rule, packing: Packing, count: int) -> Callable[..., Any]:
-    """Compile `rule.directions` of so many decisions on a packed state."""
+    """Return the compiled `rule.directions` for a batch of `count` decisions, on a packed state."""
     return compiled(on_packed(rule.directions, packing), in_axes=(None, None, None, 0))
 
 
 @kept
 def frequencies(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool) -> Callable[..., Any]:
-    """Compile `rule.frequencies` on a packed state."""
+    """Return the compiled `rule.frequencies`, on a packed state."""
     return compiled(on_packed(rule.frequencies, packing))
 
 
@@ -275,7 +303,7 @@ def frequencies(rule: Rule, packing: Packing, shape: tuple[int, int], all_offere
 def learn(
     update: Callable[..., State], packed: Packed, rows: np.ndarray, features: np.ndarray, rewards: np.ndarray
 ) -> Packed:
-    """Return the packed state after these rewards of arms that were pulled; raise if it would not be finite."""
+    """Return the packed state after learning rewards of arms that were pulled; raise if it would not be finite."""
     packing, arrays, start = packed.packing, packed.arrays, 0
     for size in PIECES:
         while len(rewards) - start >= size > 1:
@@ -288,7 +316,7 @@ def learn(
     if not learned.is_finite() and packed.is_finite():
         raise NotFinite(
             f"reward must leave a finite state, got {rewards[:3].tolist()} for arms with features up to "
-            f"{np.max(np.abs(features)):g}: the state stays as it was and the decisions still wait for their "
+            f"{np.max(np.abs(features)):g}. The state stays as it was and the decisions still wait for their "
             "rewards. Scale features and rewards to sizes of about 1."
         )
     return learned
@@ -296,13 +324,13 @@ def learn(
 
 @kept
 def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Arrays]:
-    """Compile an update of a packed state."""
+    """Return the compiled update of a packed state by one reward."""
     return compiled(lambda arrays, *pulled: packing.pack(update(packing.unpack(arrays), *pulled)))
 
 
 @kept
 def updates(update: Callable[..., State], packing: Packing, size: int) -> Callable[..., Arrays]:
-    """Compile `size` updates as one program."""
+    """Return the compiled update of a packed state by `size` rewards, one after the other."""
 
     def one(state: State, pulled: Any) -> tuple[State, None]:
         return update(state, *pulled), None
@@ -314,10 +342,10 @@ def updates(update: Callable[..., State], packing: Packing, size: int) -> Callab
 
 
 def as_rewards(rewards: object, count: int, single: bool) -> np.ndarray:
-    """Return rewards as an array, one for each of so many decisions."""
-    array = families.as_rewards(rewards)
-    if array.shape != (() if single else (count,)):
-        raise InvalidShape(f"reward has shape {array.shape}: give one number for each of {count} decisions")
+    """Return rewards as an array with one number for each of `count` decisions; raise for another shape."""
+    array, shape = families.as_rewards(rewards), () if single else (count,)
+    if array.shape != shape:
+        raise InvalidShape(f"reward must have shape {shape}, got {array.shape}. Give one number for each decision.")
     return array.reshape(count)
 
 
@@ -332,12 +360,12 @@ def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
 
 
 def room(state: State) -> float:
-    """Return how many more rewards a state can take in; infinite where it forgets, or remembers without rows."""
+    """Return the number of rewards for which a state has room; infinite if it forgets, or keeps no rows."""
     return min((rows.capacity - int(rows.seen) for rows in limited_rows(state)), default=math.inf)
 
 
 def check_room_for(policy: Policy, state: State, count: int) -> None:
-    """Raise if so many rewards find no room."""
+    """Raise if a state has no room for `count` more rewards."""
     for rows in limited_rows(state):
         try:
             check_room(rows, count)
@@ -346,6 +374,6 @@ def check_room_for(policy: Policy, state: State, count: int) -> None:
             larger = {**settings, "capacity": 2 * rows.capacity}
             listed = "".join(f", {key}={value!r}" for key, value in larger.items())
             raise HistoryFull(
-                f"{error} An agent that is full goes on with more room after agent.save(path) and "
-                f"Agent.load(path, make({name!r}{listed}))"
+                f"{error} Save the agent and load it with more room: agent.save(path), then "
+                f"Agent.load(path, make({name!r}{listed}))."
             ) from None

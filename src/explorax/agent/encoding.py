@@ -1,13 +1,14 @@
-"""Rows of a table as vectors of numbers, which is how an agent sees arms and contexts.
+"""Encoders, which turn rows of a table into vectors of numbers, as an agent needs for arms and contexts.
 
     a constant                  ->  1, named "bias"
     numbers                     ->  one feature, standardized: mean 0 and variance 1 in the sample
     text, bools                 ->  one-hot: a feature of zeros and ones for each value in the sample, in sorted order
     pairs of columns            ->  products of each feature of one with each of the other, named "a:b"
 
-Features come in this order.  Text that the sample did not have is encoded as zeros: nothing is known about it, and what
-a model says of such a row comes from the other columns.  A number that is constant in the sample becomes 0, and another
-one its difference from it.  The products of two one-hot columns are the joint one-hot, with a weight for each pair.
+Features come in this order.  Text that the sample did not have is encoded as zeros: nothing is known about it, and the
+prediction for such a row comes from the other columns.  If a column of numbers is constant in the sample, its value
+becomes 0, and any other number its difference from that value.  The products of two one-hot columns are the joint
+one-hot encoding, with a weight for each pair of values.
 
 Rows are a DataFrame of pandas or polars, a list of dicts, or a dict, which is one row.
 
@@ -18,31 +19,37 @@ without pickle.
 import io
 import itertools
 import json
-import numbers
 import reprlib
-import sys
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, check_names
+from explorax.agent.columns import (
+    PLAIN,
+    as_numbers,
+    check_finite,
+    check_kind,
+    check_no_categories,
+    checked_value,
+    fitted_kind,
+    kind_of,
+    read_pairs,
+)
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
 from explorax.extras import optional
-from explorax.tables import Features, check_own_columns, fit_features, is_frame, read_columns
+from explorax.tables import Features, check_own_columns, fit_features, read_columns
 
-KINDS = {"text": "text", "bool": "True or False", "number": "a number"}  # of columns, and what they hold
-PLAIN: dict[str, Callable[[Any], Any]] = {"text": str.__str__, "bool": bool}  # without NumPy's types and enums
 FORMAT = 1  # of saved encoders
 SETTINGS, FITTED = "encoder.json", "fitted.skops"  # the files in a saved encoder
 
 
 class ByColumn:
-    """Each column by its kind, and products of columns."""
+    """The encoding of each column by its kind, and of products of columns."""
 
     def __init__(self, fitted: Mapping[str, Any], kinds: dict[str, str], pairs: list[list[str]], bias: bool) -> None:
-        self.fitted = fitted  # "numbers": a StandardScaler, "values": a OneHotEncoder; None where there is none
+        self.fitted = fitted  # "numbers": a StandardScaler, "values": a OneHotEncoder; or None
         self.settings: dict[str, Any] = {"kinds": kinds, "pairs": pairs, "bias": bias}
         self.columns, self.kinds = tuple(kinds), kinds
         self.numbers = [name for name, kind in kinds.items() if kind == "number"]
@@ -55,7 +62,7 @@ class ByColumn:
         self.names = (*names[self.first :], *(f"{names[i]}:{names[j]}" for i, j in products))
 
     def encode(self, columns: Mapping[str, list[Any]]) -> np.ndarray:
-        """Return columns of equal length as a matrix, which may be infinite where numbers are huge."""
+        """Return columns of equal length as a matrix of features, which may be infinite if numbers are huge."""
         for name, kind in self.kinds.items():
             check_kind("rows", name, columns[name], kind)
         numbers = as_numbers("rows", {name: columns[name] for name in self.numbers}) if self.numbers else None
@@ -66,7 +73,7 @@ class ByColumn:
 
 
 class ByTransformer:
-    """A fitted transformer of scikit-learn's kind."""
+    """The encoding by a fitted transformer in the style of scikit-learn."""
 
     def __init__(self, fitted: Any, columns: Iterable[str]) -> None:
         self.fitted, self.columns = fitted, tuple(columns)
@@ -74,42 +81,55 @@ class ByTransformer:
         check_own_columns("transformer", self.columns)
         estimator = optional("sklearn.base", "a transformer", "agent").BaseEstimator
         if not (isinstance(fitted, estimator) and hasattr(fitted, "transform")):
-            raise InvalidArgument(f"transformer={fitted!r} is none: give a fitted one of scikit-learn's kind")
+            raise InvalidArgument(
+                f"transformer must be a transformer in the style of scikit-learn, got {reprlib.repr(fitted)}. Give a "
+                "fitted Pipeline or ColumnTransformer, for example."
+            )
         try:
             optional("sklearn.utils.validation", "a transformer", "agent").check_is_fitted(fitted)
         except ValueError as error:  # what NotFittedError is
-            raise InvalidArgument(f"transformer={fitted!r} is not fitted: call its fit first") from error
+            raise InvalidArgument(f"transformer must be fitted, got {fitted!r}. Call its fit method first.") from error
         self.named = hasattr(fitted, "feature_names_in_")
         if self.named and self.columns != tuple(fitted.feature_names_in_):
             needed = tuple(fitted.feature_names_in_)
-            raise InvalidArgument(f"columns={self.columns} are not what the transformer was fitted with: give {needed}")
+            raise InvalidArgument(
+                f"columns must be those that the transformer was fitted with, got {self.columns}. Give {needed}."
+            )
         count = getattr(fitted, "n_features_in_", len(self.columns))
         if count != len(self.columns):
-            raise InvalidShape(f"columns={self.columns}: the transformer was fitted with {count} columns, give as many")
+            raise InvalidShape(
+                f"columns must be as many as the transformer was fitted with, got {self.columns}. Give {count} names."
+            )
         try:
             names = fitted.get_feature_names_out(None if self.named else self.columns)
         except (AttributeError, ValueError) as error:
             raise InvalidArgument(
-                f"transformer={fitted!r} cannot name its features: give one with get_feature_names_out ({error})"
+                f"transformer must be able to name its features, got {fitted!r} ({error}). Give one with the method "
+                "get_feature_names_out."
             ) from error
         self.names = tuple(str(name) for name in names)
 
     def encode(self, columns: Mapping[str, list[Any]]) -> np.ndarray:
-        """Return what the transformer makes of the columns; missing values are its own affair."""
+        """Return the features that the transformer makes of the columns, which may have missing values."""
         try:
             encoded = self.fitted.transform(self.table(columns))
             if hasattr(encoded, "toarray"):  # a sparse matrix
                 encoded = encoded.toarray()
             encoded = np.asarray(encoded, np.float64)
         except (OverflowError, TypeError, ValueError) as error:
-            raise InvalidFeatures(f"rows are refused by the transformer: {error}") from error
+            raise InvalidFeatures(
+                f"The transformer refuses these rows. Give rows like those that it was fitted with: {error}"
+            ) from error
         expected = (len(columns[self.columns[0]]), len(self.names))
         if encoded.shape != expected:
-            raise InvalidShape(f"the transformer made an array of shape {encoded.shape} where {expected} is needed")
+            raise InvalidShape(
+                f"The transformer must return an array of shape {expected}, one column for each name of a feature, got "
+                f"{encoded.shape}."
+            )
         return encoded
 
     def table(self, columns: Mapping[str, list[Any]]) -> Any:
-        """Return the columns as the transformer was fitted with them: with names, or as an array."""
+        """Return the columns in the form with which the transformer was fitted: a DataFrame, or an array."""
         if self.named:
             return optional("pandas", "a transformer that was fitted with column names", "dev").DataFrame(columns)
         array = np.array(list(columns.values()), dtype=object).T
@@ -118,11 +138,22 @@ class ByTransformer:
 
 
 class Encoder:
-    """Rows as vectors of numbers: made by `fit`, `from_transformer` or `loads`, and never changed.
+    """An encoder of table rows as vectors of features, for arms and contexts that are not numbers already.
+
+    Build one with `Encoder.fit` from a sample of rows, or with `Encoder.from_transformer` from a fitted transformer of
+    scikit-learn.  An encoder never changes.
 
     Attributes:
-        columns: What a row must have, no more and no less.
-        names: The names of the features.
+        columns: The names of the columns that each row must have.
+        names: The names of the d features.
+
+    Example:
+        >>> from explorax import Encoder
+        >>> encoder = Encoder.fit([{"topic": "art", "age": 20}, {"topic": "news", "age": 40}])
+        >>> encoder.names
+        ('bias', 'age', 'topic_art', 'topic_news')
+        >>> encoder.transform({"topic": "news", "age": 30})
+        array([[1., 0., 0., 1.]])
     """
 
     columns: tuple[str, ...]
@@ -134,7 +165,7 @@ class Encoder:
 
     @property
     def n_features(self) -> int:
-        """The length d of an encoded row."""
+        """The number d of features of an encoded row."""
         return len(self.names)
 
     @classmethod
@@ -146,13 +177,14 @@ class Encoder:
         scale: bool = True,
         bias: bool = True,
     ) -> "Encoder":
-        """Make an encoder for rows like those of a sample.
+        """Fit an encoder to a sample of rows: numbers are standardized, text and bools become one-hot.
 
         Args:
-            sample: A DataFrame or a list of dicts with all values of text that are to have a feature.
-            interactions: True for the products of all pairs of columns, or a list of pairs.
-            scale: Whether to standardize numbers: mean 0 and variance 1 in the sample.
-            bias: Whether to have a constant feature.
+            sample: A DataFrame of pandas or polars, or a list of dicts, with all values of text that shall have a
+                feature.
+            interactions: True for the products of all pairs of columns, or a list of pairs of columns.  Default: False.
+            scale: Whether to standardize numbers to mean 0 and variance 1 in the sample.  Default: True.
+            bias: Whether to add a constant feature.  Default: True.
 
         Returns:
             The encoder.
@@ -163,6 +195,12 @@ class Encoder:
                 1000 values.
             InvalidShape: If the sample has no rows or no columns.
             ImportError: If scikit-learn is not installed.
+
+        Example:
+            >>> from explorax import Encoder
+            >>> sample = [{"topic": "art", "device": "phone"}, {"topic": "news", "device": "desk"}]
+            >>> Encoder.fit(sample, interactions=[("topic", "device")], bias=False).n_features
+            8
         """
         table = read_columns("sample", sample)
         kinds = {name: fitted_kind(name, values) for name, values in table.items()}
@@ -176,24 +214,32 @@ class Encoder:
 
     @classmethod
     def from_transformer(cls, transformer: Any, columns: Iterable[str]) -> "Encoder":
-        """Make an encoder that gives columns to a fitted transformer: a Pipeline, a ColumnTransformer or any other.
+        """Build an encoder from a fitted transformer of scikit-learn, such as a Pipeline or a ColumnTransformer.
 
         Args:
-            transformer: A fitted transformer of scikit-learn's kind that can name its features.  It gets a DataFrame of
-                pandas if it was fitted with column names, else an array, of floats if all are numbers.
-            columns: The names of the columns that it was fitted with, in their order.
+            transformer: A fitted transformer in the style of scikit-learn that can name its features.  It is given a
+                DataFrame of pandas if it was fitted with column names, else an array, of floats if all are numbers.
+            columns: The names of the columns with which it was fitted, in their order.
 
         Returns:
             The encoder.
 
         Raises:
             InvalidArgument: If the transformer cannot be used, or was fitted with other columns.
+            InvalidShape: If the transformer was fitted with another number of columns.
             ImportError: If scikit-learn is not installed.
+
+        Example:
+            >>> from explorax import Encoder
+            >>> from sklearn.preprocessing import MinMaxScaler
+            >>> scaler = MinMaxScaler().fit([[0.0, 10.0], [4.0, 20.0]])
+            >>> Encoder.from_transformer(scaler, columns=["hours", "price"]).transform({"hours": 1.0, "price": 20.0})
+            array([[0.25, 1.  ]])
         """
         return cls(ByTransformer(transformer, columns))
 
     def transform(self, rows: Any) -> np.ndarray:
-        """Encode rows; a value of text that the sample of `fit` did not have becomes zeros.
+        """Encode rows as features; a value of text that the sample of `fit` did not have becomes zeros.
 
         Args:
             rows: A DataFrame of pandas or polars, a list of dicts, or a dict, which is one row.
@@ -202,42 +248,53 @@ class Encoder:
             (n, d) The features of n rows.
 
         Raises:
-            InvalidArgument: If the rows cannot be read, or have other columns than `columns`.
-            InvalidFeatures: If a value is missing, infinite, or of another kind than in the sample.
+            InvalidArgument: If the rows cannot be read.
+            UnknownName: If the rows have a column that is not in `columns`.
+            InvalidFeatures: If a column or a value is missing, or a value is infinite or not of the kind in the sample.
+            InvalidShape: If there are no rows.
         """
         encoded = self._encoding.encode(read_columns("rows", rows, self.columns))
-        check_finite("rows", "feature", self.names, encoded)
+        check_finite("rows", "Feature", self.names, encoded)
         return encoded
 
     def checked(self, source: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return some columns of a row as plain text, numbers and bools.
+        """Return some values of a row as plain text, numbers and bools.
 
         Args:
-            source: What messages call the row.
-            values: Values by the names of their columns.
+            source: The name of the row, for messages.
+            values: The values by the names of their columns.
 
         Returns:
             The same values, without NumPy's types.
 
         Raises:
-            InvalidFeatures: If no row can have a value.
+            InvalidFeatures: If a value is not of the kind of its column.
         """
         kinds: Mapping[str, str] = getattr(self._encoding, "kinds", {})
         return {name: checked_value(f"{name!r} of {source}", value, kinds.get(name)) for name, value in values.items()}
 
     def dumps(self) -> bytes:
-        """Return the encoder as bytes, without pickle; `loads` makes an equal one of them.
+        """Return the encoder as bytes, without pickle, from which `Encoder.loads` makes an equal one.
+
+        Returns:
+            The bytes.
 
         Raises:
-            InvalidArgument: If it has a transformer that could not be loaded again.
+            InvalidArgument: If the encoder has a transformer that could not be loaded again.
             ImportError: If skops is not installed.
+
+        Example:
+            >>> from explorax import Encoder
+            >>> encoder = Encoder.fit([{"topic": "art"}, {"topic": "news"}])
+            >>> Encoder.loads(encoder.dumps()).names
+            ('bias', 'topic_art', 'topic_news')
         """
         skops = optional("skops.io", "saving an encoder", "agent")
         try:
             fitted = skops.dumps(self._encoding.fitted)
         except Exception as error:  # a transformer of the user's own may hold anything
-            raise InvalidArgument(f"the transformer {self._encoding.fitted!r} cannot be saved: {error}") from error
-        check_trusted(skops, fitted, "the transformer could not be loaded again if it were saved")
+            raise InvalidArgument(f"The transformer {self._encoding.fitted!r} cannot be saved: {error}") from error
+        check_trusted(skops, fitted, "The transformer could not be loaded again if it were saved")
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(SETTINGS, json.dumps({"format": FORMAT, **self._encoding.settings}))
@@ -246,125 +303,43 @@ class Encoder:
 
     @classmethod
     def loads(cls, data: bytes) -> "Encoder":
-        """Return the encoder that `dumps` made these bytes of; no code in them is run.
+        """Return the encoder that was saved by `dumps`, without running code from the bytes.
 
         Args:
-            data: What `dumps` returned.
+            data: The bytes that `dumps` returned.
+
+        Returns:
+            The encoder.
 
         Raises:
-            InvalidArgument: If these are no saved encoder, of another version, or with types that are not trusted.
+            InvalidArgument: If the bytes are not a saved encoder, come from another version, or hold types that are not
+                trusted.
             ImportError: If skops is not installed.
         """
         skops = optional("skops.io", "loading an encoder", "agent")
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 settings, fitted = json.loads(archive.read(SETTINGS)), archive.read(FITTED)
-            if settings.pop("format") != FORMAT:
-                raise InvalidArgument("data were saved by another version of explorax: load them with that one")
-            check_trusted(skops, fitted, "data are not loaded")
+            if (version := settings.pop("format")) != FORMAT:
+                raise InvalidArgument(
+                    f"data must have format {FORMAT}, got {version!r}. Load them with the version of explorax that "
+                    "saved them."
+                )
+            check_trusted(skops, fitted, "data cannot be loaded")
             encoding = ByColumn if "kinds" in settings else ByTransformer
             return cls(encoding(skops.loads(fitted), **settings))
         except InvalidArgument:
             raise
         except Exception as error:  # bytes that are something else fail in any way
             raise InvalidArgument(
-                f"data={reprlib.repr(data)} are no saved encoder: give what Encoder.dumps returned ({error!r})"
+                f"data must be a saved encoder, got {reprlib.repr(data)} ({error!r}). Give what Encoder.dumps returned."
             ) from error
 
 
-def kind_of(value_type: type) -> str | None:
-    """Return the kind of column that values of this type make, if any."""
-    if issubclass(value_type, str):
-        return "text"
-    if issubclass(value_type, bool | np.bool_):
-        return "bool"
-    return "number" if issubclass(value_type, numbers.Real | Decimal) else None
-
-
-def fitted_kind(name: str, values: list[Any]) -> str:
-    """Return the kind of a column of the sample, which is that of its first value."""
-    kind = kind_of(type(values[0])) or "text"
-    check_kind("sample", name, values, kind)
-    return kind
-
-
-def checked_value(what: str, value: Any, kind: str | None) -> Any:
-    """Return a value without NumPy's types; a transformer may take values of all kinds, and missing ones."""
-    found = kind_of(type(value))
-    if found == "number" and kind in (found, None):
-        plain = value if isinstance(value, int) else float(value)
-        if kind is None or abs(plain) <= sys.float_info.max:
-            return plain
-    elif found is not None and kind in (found, None):
-        return PLAIN[found](value)
-    elif kind is None and value is None:
-        return None
-    wanted = KINDS.get(kind or "", "text, a number, True or False")
-    raise InvalidFeatures(f"{what} must be {wanted}, got {reprlib.repr(value)}. Give the arm another value.")
-
-
-def check_kind(source: str, name: str, values: list[Any], kind: str) -> None:
-    """Raise unless all values of a column are of that kind."""
-    if all(kind_of(each) == kind for each in set(map(type, values))):
-        return
-    row, value = next((row, value) for row, value in enumerate(values) if kind_of(type(value)) != kind)
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
-        problem, remedy = f"is missing ({value!r})", "fill it in, or leave the row out"
-    else:
-        problem, remedy = f"is {value!r}", f"give {KINDS[kind]}, or leave the column out of the sample"
-    raise InvalidFeatures(f"row {row} of {source}: column {name!r} {problem}: {remedy}")
-
-
-def as_numbers(source: str, columns: Mapping[str, list[Any]]) -> np.ndarray:
-    """Return columns of numbers as a matrix."""
-    try:
-        matrix = np.array(list(columns.values()), np.float64).T
-    except (OverflowError, ValueError) as error:
-        raise InvalidFeatures(f"columns {', '.join(columns)} of {source} do not fit into float64: {error}") from error
-    check_finite(source, "column", list(columns), matrix)
-    return matrix
-
-
-def check_finite(source: str, what: str, names: Sequence[str], matrix: np.ndarray) -> None:
-    """Raise for the first number that is missing or infinite."""
-    if np.isfinite(matrix).all():
-        return
-    row, column = np.argwhere(~np.isfinite(matrix))[0]
-    problem = "is missing (nan)" if np.isnan(matrix[row, column]) else f"is {matrix[row, column]}"
-    raise InvalidFeatures(
-        f"row {row} of {source}: {what} {names[column]!r} {problem}: give a finite number, or leave the row out"
-    )
-
-
-def check_no_categories(sample: Any, numbers_only: Iterable[str]) -> None:
-    """Raise for categories of pandas that are numbers: in a dict they could not be told from other numbers."""
-    for name in numbers_only if is_frame(sample) else ():
-        if str(sample[name].dtype) == "category":
-            raise InvalidFeatures(
-                f"column {name!r} of sample has categories that are numbers: make them text everywhere"
-            )
-
-
-def read_pairs(interactions: Any, columns: Sequence[str]) -> list[list[str]]:
-    """Return the pairs of columns whose products are wanted."""
-    if isinstance(interactions, bool):
-        return [list(pair) for pair in itertools.combinations(columns, 2)] if interactions else []
-    pairs: list[list[str]] = []
-    for pair in interactions if isinstance(interactions, list | tuple) else [interactions]:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise InvalidArgument(f"interactions={interactions!r}: give True, False or a list of pairs of columns")
-        check_names("column of interactions", pair, columns)
-        a, b = pair
-        if a == b or [a, b] in pairs or [b, a] in pairs:
-            raise InvalidArgument(f"interactions has ({a!r}, {b!r}): give two different columns, and each pair once")
-        pairs.append([a, b])
-    return pairs
-
-
 def check_trusted(skops: Any, fitted: bytes, trouble: str) -> None:
-    """Raise if a dump of skops has types that it does not know to be harmless."""
+    """Raise if a dump of skops has types that skops does not know to be harmless."""
     untrusted = skops.get_untrusted_types(data=fitted)
     if untrusted:
         raise InvalidArgument(
-            f"{trouble}: skops does not trust {', '.join(untrusted)}; use scikit-learn's own types instead"
+            f"{trouble}, because skops does not trust {', '.join(untrusted)}. Use scikit-learn's own types instead."
         )

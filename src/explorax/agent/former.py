@@ -1,7 +1,8 @@
-"""What snapshots of former formats call things: names of settings and of arrays, translated to those of today.
+"""Snapshots of former formats: names of settings and of arrays, translated to those of today.
 
-Up to format 2 a state of a GLM policy had the past, the estimate and all that goes with it side by side.  They are one
-memory now (`glm.memory`), and what a rule explores by, one array then, is a record with a field for each number.
+Up to format 2 the state of a GLM policy had the past, the estimate and all that goes with it side by side.  They are
+one memory now (`glm.memory`), and the numbers that a rule explores by, which were one array, are a record with a field
+for each number.
 """
 
 import re
@@ -23,7 +24,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def schema_today(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a snapshot of any format as that of today, but for the arrays of the state."""
+    """Return the schema of a snapshot of any format in today's format, except for the arrays of the state."""
     schema = dict(schema)
     if schema["format"] == 1:  # decisions that were under way had numbers, but are not in it
         count = schema["decisions"]
@@ -34,7 +35,7 @@ def schema_today(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def former_name(name: str) -> str:
-    """Return what an array of a state was called up to format 2."""
+    """Return the name that an array of a state had up to format 2, given its name today."""
     for today, former in ARRAYS:
         name, found = re.subn(today, former, name)
         if found:
@@ -43,19 +44,19 @@ def former_name(name: str) -> str:
 
 
 def arrays_today(expected: Described, described: Described, arrays: Arrays) -> tuple[Described, Arrays]:
-    """Return the arrays of a former state by the names, and in the order, that they have today.
+    """Return the arrays of a former state with the names, and in the order, that they have today.
 
     Args:
-        expected: The arrays of a state of the same policy today.
-        described: The arrays that were saved.
-        arrays: Their values, as `state_0`, `state_1`, …
+        expected: The name, shape and dtype of each array in a state of the same policy today.
+        described: The name, shape and dtype of each array that was saved.
+        arrays: The arrays of the snapshot; those of the state are `state_0`, `state_1`, …
 
     Returns:
-        What was saved as today's format has it; unchanged where the two cannot be matched.
+        The descriptions and the arrays in today's format; unchanged if the two states cannot be matched.
     """
     places = {name: i for i, (name, *_) in enumerate(described)}
     found: list[tuple[str, np.ndarray]] = []
-    fields: dict[str, int] = {}  # of a record of numbers that was one array: how many were taken
+    fields: dict[str, int] = {}  # how many numbers were taken of each array that is a record now
     for name, *_ in expected:
         former = former_name(name)
         if former not in places:

@@ -1,23 +1,25 @@
-"""What an agent remembers of its decisions: the ids that it gave out, and those that wait for their rewards.
+"""The log of an agent's decisions: the ids that were given out, and the decisions that wait for their rewards.
 
-**Ids** are unique, over all restarts of an agent and without any file.  A decision has a number t, which counts
-decisions from 0 on and is what its randomness depends on, and an id, by which it is rewarded: offset + t.  The offset
-of a new agent is 0.  An agent that is loaded draws one from the operating system's randomness: the saved agent may have
-gone on deciding after it was saved, and gave out ids that the snapshot does not know; they must not be given out again.
+**Ids** are unique over all restarts of an agent, without any file.  A decision has a number t, which counts decisions
+from 0 on and determines its randomness, and an id, by which it is rewarded: offset + t.  The offset of a new agent is
+0.  A loaded agent draws its offset from the operating system's randomness: the saved agent may have gone on deciding
+after it was saved, so it gave out ids that the snapshot does not know and that must not be given out again.
 
-Decisions that are under way in other threads while an agent is saved are not in the snapshot, no more than those that
-come after it: saving waits for nobody, and nobody for saving.  Their ids are left out of what the snapshot knows, so
-that an agent loaded from it says that it does not know them.
+Decisions that are under way in other threads while an agent is saved are not in the snapshot, and neither are those
+that come after it: saving and deciding do not wait for each other.  The snapshot does not know the ids of these
+decisions, so an agent loaded from it refuses their rewards.
 
-Ids are below 2⁵³, which every reader of JSON holds exactly.  Two agents loaded from the same snapshot that make n
-decisions each have an id in common with probability 2n/2⁵³ at the most: 1 in 4 billion for a million decisions.  An
-agent has no id in common with those that it was loaded from (`ROOM`).
+Ids are below 2⁵³, so that every reader of JSON holds them exactly.  Two agents loaded from the same snapshot that make
+n decisions each have an id in common with probability at most 2n/2⁵³: 1 in 4 billion for a million decisions.  An agent
+has no id in common with those that it was loaded from (`ROOM`).
 
-**Pending** decisions are kept in arrays that grow with how many wait and not with time.  One that was made and does not
-wait any more has had its reward, or was dropped because too many waited.  What is known of those dropped is how many
-they are, and a number that none of them is beyond: of earlier decisions it is not known which of the two happened.
+**Pending** decisions are kept in arrays that grow with the number of waiting decisions, and not with time.  A decision
+that was made and does not wait any more has had its reward, or was dropped because too many waited.  Of the dropped
+decisions only their number is kept, and a bound: no dropped decision has a number at or above it.  For a decision below
+the bound it is not known whether it was rewarded or dropped.
 """
 
+import reprlib
 import secrets
 import threading
 from collections.abc import Sequence
@@ -29,8 +31,8 @@ import numpy as np
 from explorax.errors import AlreadyRewarded, InvalidArgument, UnknownDecision
 
 MOST = 2**53  # ids are below this
-ROOM = 2**32  # ids that are left free for the agent that an offset is drawn for, and for each one before it
-UNDER_WAY = 2**16  # decisions of other threads that may be under way; what is older has failed, and nobody has its id
+ROOM = 2**32  # ids that are left free for the agent whose offset is drawn, and for each one before it
+UNDER_WAY = 2**16  # decisions of other threads that may be under way; older ones have failed, and nobody has their ids
 
 
 # Ids
@@ -44,7 +46,7 @@ class Span(NamedTuple):
     end: int
 
     def number(self, decision_id: int) -> int | None:
-        """Return the number of the decision with this id; None if it is none of these."""
+        """Return the number of the decision with this id, or None if it is not in this span."""
         number = decision_id - self.offset
         return number if self.first <= number < self.end else None
 
@@ -62,11 +64,11 @@ class Ids:
 
     @property
     def loaded(self) -> bool:
-        """Whether others may have given out ids of this agent, after a snapshot that it was loaded from."""
+        """Whether this agent was loaded, so that others may have given out ids after the snapshot was saved."""
         return bool(self.earlier or self.offset)
 
     def take(self, count: int) -> int:
-        """Return the number of the next decision, of so many that are made now."""
+        """Reserve the numbers of `count` decisions that are made now, and return the first of them."""
         first, self.count = self.count, self.count + count
         self.under_way[first] = self.count
         if len(self.under_way) > UNDER_WAY:
@@ -74,23 +76,23 @@ class Ids:
         return first
 
     def made(self, first: int) -> int:
-        """Note that the decisions taken with this number are made now; return the id of the first."""
+        """Note that the decisions whose first number this is are made now; return the id of the first."""
         self.under_way.pop(first, None)
         return self.offset + first
 
     def number(self, decision_id: int) -> int | None:
-        """Return the number of a decision; None if the id is not known."""
+        """Return the number of the decision with this id, or None if the id is not known."""
         number = decision_id - self.offset
         if self.first <= number < self.count:
             return number
         return next((found for span in self.earlier if (found := span.number(decision_id)) is not None), None)
 
     def is_under_way(self, number: int) -> bool:
-        """Tell whether a decision has not been made yet."""
+        """Tell whether the decision with this number is still being made."""
         return any(first <= number < end for first, end in self.under_way.items())
 
     def spans(self) -> list[Span]:
-        """Return all decisions that were made, before this agent was loaded too, but not those under way."""
+        """Return all decisions that were made, also before this agent was loaded, except those under way."""
         own, start = [], self.first
         for first, end in sorted(self.under_way.items()):
             own.append(Span(self.offset, start, first))
@@ -100,9 +102,15 @@ class Ids:
 
 
 def fresh_offset(earlier: Sequence[Span], count: int, offset: int) -> int:
-    """Draw an offset for the decisions from number `count` on, far from all earlier ids.
+    """Draw an offset at random for the ids of the decisions from number `count` on, far from all earlier ids.
 
-    Those that the saved agent went on with, from number `count` and its own offset on, are among the earlier ones.
+    Args:
+        earlier: The decisions whose ids were given out before.
+        count: The number of the next decision.
+        offset: The offset of the saved agent, which may have gone on with the ids from offset + count on.
+
+    Returns:
+        The offset.
     """
     used = {offset + count, *(span.offset + span.first for span in earlier)}
     while True:
@@ -115,7 +123,7 @@ def fresh_offset(earlier: Sequence[Span], count: int, offset: int) -> int:
 
 
 class Pulled(NamedTuple):
-    """Arms that were pulled: their rows at the time, and their features."""
+    """The arms that were pulled: their rows at the time, and their features."""
 
     rows: np.ndarray  # (n,)
     features: np.ndarray  # (n, d)
@@ -124,7 +132,7 @@ class Pulled(NamedTuple):
 class Ledger(NamedTuple):
     """The ids given out and the decisions that wait, as a snapshot keeps them."""
 
-    decisions: int  # how many numbers were given out
+    decisions: int  # the number of decisions, also of those under way
     offset: int  # of the ids
     spans: list[Span]  # all decisions that were made
     dropped: int
@@ -134,7 +142,7 @@ class Ledger(NamedTuple):
 
 
 class Pending:
-    """Up to `limit` decisions that wait for their rewards; beyond that the oldest are dropped.
+    """The decisions that wait for their rewards, at most `limit` of them; beyond that the oldest are dropped.
 
     Any number of threads may call the methods, each of which takes the lock.
     """
@@ -154,7 +162,7 @@ class Pending:
 
     @property
     def room(self) -> int:
-        """How many decisions the arrays have slots for."""
+        """The number of decisions for which the arrays have slots."""
         return len(self._rows)
 
     def waiting(self) -> list[int]:
@@ -166,12 +174,12 @@ class Pending:
         return decision_id in self._slots
 
     def take(self, count: int) -> int:
-        """Return the number of the next decision, of so many that are made now."""
+        """Reserve the numbers of `count` decisions that are made now, and return the first of them."""
         with self.lock:
             return self.ids.take(count)
 
     def made(self, first: int, rows: np.ndarray, features: np.ndarray) -> range:
-        """Let the decisions taken with this number wait from now on; return their ids."""
+        """Let the decisions whose first number this is wait from now on; return their ids."""
         with self.lock:
             start = self.ids.made(first)
             ids = range(start, start + len(rows))
@@ -179,7 +187,7 @@ class Pending:
             return ids
 
     def made_one(self, number: int, row: int, features: np.ndarray) -> int:
-        """Do what `made` does for a single decision, in a fraction of the time."""
+        """Let a single decision wait from now on; return its id.  This is a faster `made`."""
         with self.lock:
             decision = self.ids.made(number)
             if not self._free:
@@ -192,7 +200,7 @@ class Pending:
             return decision
 
     def hold(self, ids: Sequence[int]) -> Pulled:
-        """Return what these decisions were, and do not drop them until `release`; raise if one does not wait."""
+        """Return the arms of decisions that wait, which are not dropped until `release`; raise for other decisions."""
         with self.lock:
             if len(ids) == 1 and ids[0] in self._slots:
                 self._held = frozenset(ids)
@@ -200,7 +208,7 @@ class Pending:
                 return Pulled(self._rows[slot : slot + 1].copy(), self._features[slot : slot + 1].copy())
             if len(set(ids)) < len(ids):
                 twice = next(each for each in ids if ids.count(each) > 1)
-                raise AlreadyRewarded(f"decision {twice} is named twice: give one reward for each decision")
+                raise AlreadyRewarded(f"Decision {twice} is named twice. Give one reward for each decision.")
             for each in ids:
                 if each not in self._slots:
                     raise self._unknown(each)
@@ -209,12 +217,12 @@ class Pending:
             return Pulled(self._rows[slots], self._features[slots])
 
     def release(self) -> None:
-        """Allow that the decisions held are dropped again."""
+        """Allow dropping the decisions that `hold` has kept."""
         with self.lock:
             self._held = frozenset()
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Remove decisions that have had their rewards; the same ids again change nothing."""
+        """Remove decisions that have had their rewards; removing the same ids again changes nothing."""
         if ids is self._removed:
             return
         with self.lock:
@@ -224,7 +232,7 @@ class Pending:
             self._removed = ids
 
     def ledger(self) -> Ledger:
-        """Return all of this, as it is now."""
+        """Return a copy of the ids given out and of the decisions that wait, for a snapshot."""
         with self.lock:
             slots = list(self._slots.values())
             pulled = Pulled(self._rows[slots], self._features[slots])
@@ -233,7 +241,7 @@ class Pending:
             return Ledger(ids.count, ids.offset, ids.spans(), self.dropped, self._unsure, waiting, pulled)
 
     def resume(self, ledger: Ledger, same_ids: bool) -> None:
-        """Go on from there, with ids that were not given out before, unless they shall be the same."""
+        """Resume the log of a snapshot, with new ids or with those that the saved agent would have given out."""
         count, offset = ledger.decisions, ledger.offset
         with self.lock:
             self.ids = Ids(ledger.spans, count, offset if same_ids else fresh_offset(ledger.spans, count, offset))
@@ -251,7 +259,7 @@ class Pending:
         self._drop()
 
     def _drop(self) -> None:
-        """Drop the oldest while too many wait; those held do not count."""
+        """Drop the oldest decisions while too many wait, except for those that are held."""
         excess = len(self._slots) - len(self._held) - self.limit
         if excess > 0:
             oldest = list(islice((each for each in self._slots if each not in self._held), excess))
@@ -260,38 +268,38 @@ class Pending:
             self._unsure = max(self._unsure, *(1 + (self.ids.number(each) or 0) for each in oldest))
 
     def _grow(self) -> None:
-        """Make twice the room."""
+        """Increase the room of the arrays to twice as many decisions."""
         more, features = max(self.room, 16), self._features
         self._free.extend(range(self.room, self.room + more))
         self._rows = np.concatenate([self._rows, np.zeros(more, np.int64)])
         self._features = np.concatenate([features, np.zeros((more, features.shape[1]), features.dtype)])
 
     def _unknown(self, decision: int) -> Exception:
-        """Return the error that says why a decision does not wait."""
+        """Return the error that explains why a decision does not wait."""
         number = self.ids.number(decision)
         if number is None and self.ids.loaded:
             return UnknownDecision(
                 f"decision_id must be the id of a decision that this agent knows, got {decision}. It was made by "
-                "another agent, or by the saved one after the snapshot: its reward cannot be learned here"
+                "another agent, or by the saved one after the snapshot, so its reward cannot be learned here."
             )
         if number is None:
-            last = f"the last one was {self.ids.count - 1}" if self.ids.count else "none has been made yet"
-            return UnknownDecision(f"decision {decision} was never made here, {last}: give the id that `choose` gave")
+            last = f"The last one was {self.ids.count - 1}" if self.ids.count else "No decision has been made yet"
+            return UnknownDecision(f"decision_id must be an id that `choose` returned, got {decision}. {last}.")
         if self.ids.is_under_way(number):
-            return UnknownDecision(f"decision {decision} is not made yet: wait until `choose` returns it")
+            return UnknownDecision(f"Decision {decision} is still being made. Wait until `choose` returns it.")
         if number < self._unsure:
             other = "was still being made when a snapshot of format 1 was saved, which lacks it"
             if self.dropped:
                 other = (
-                    f"was among the {self.dropped} oldest that were dropped because too many waited: "
-                    f"max_pending={self.limit}"
+                    f"was among the {self.dropped} oldest that were dropped because too many waited. "
+                    f"Raise max_pending, which is {self.limit}"
                 )
-            return UnknownDecision(f"decision {decision} does not wait for a reward: it has had one, or {other}")
-        return AlreadyRewarded(f"decision {decision} has had its reward already: each decision has one")
+            return UnknownDecision(f"Decision {decision} does not wait for a reward: it has had one, or {other}.")
+        return AlreadyRewarded(f"The reward of decision {decision} is already known. Learn each decision once.")
 
 
 def as_ids(ids: object) -> tuple[list[int], bool]:
-    """Return decision ids as a list, and whether it was a single one."""
+    """Return the ids of decisions as a list, and whether a single id was given."""
     if isinstance(ids, int | np.integer) and not isinstance(ids, bool):
         return [int(ids)], True
     try:
@@ -300,4 +308,7 @@ def as_ids(ids: object) -> tuple[list[int], bool]:
             return [int(each) for each in array], False
     except (TypeError, ValueError):
         pass
-    raise InvalidArgument(f"decision_id={ids!r} must be the id of a decision, a whole number, or a list of them")
+    raise InvalidArgument(
+        f"decision_id must be the id of a decision, a whole number, or a list of ids, got {reprlib.repr(ids)}. Give "
+        "decision.id."
+    )

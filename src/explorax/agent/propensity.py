@@ -1,12 +1,12 @@
-"""Propensities: with what probability a decision fell on the arm that was chosen.
+"""Propensities: the probability with which a decision chose its arm.
 
-P(arm | state, arms) of a randomized policy has, with few exceptions, no formula: it is the
-probability that a random θ̃ likes the arm best.  So the decision is repeated M times with fresh randomness, and
+P(arm | state, arms) of a randomized policy has, with few exceptions, no formula: it is the probability that the arm has
+the largest score for a random θ̃.  So the decision is repeated M times with fresh randomness, and
 
     p̂ = C / (M + 1),    C = how many of the M + 1 draws, the decision itself among them, gave the chosen arm.
 
-The decision and its repetitions are exchangeable: given how often each arm came up in all of them, the decision is each
-of them with equal chances.  Two things follow, for every M and not only in the limit:
+The decision and its repetitions are exchangeable: given how often each arm came up in all of them, the decision is
+equally likely to be each of them.  Two things follow, for every M and not only in the limit:
 
     calibration       P(the arm is a | C_1, …, C_K) = C_a / (M + 1) = p̂_a
     off-policy use    E[1{the arm is a} / p̂_a] = P(some draw gives a) = 1 − (1 − p_a)^{M+1}
@@ -14,26 +14,26 @@ of them with equal chances.  Two things follow, for every M and not only in the 
 and p̂ is at least 1/(M + 1) for the arm that was chosen.  Its standard error is about √(p(1 − p) / M), at most 1/(2√M).
 
 **Bias.**  An inverse-propensity estimate weighs a decision for arm a by 1/p̂_a, and these weights should be 1 on
-average.  Although p̂ is an estimate they are, but for the (1 − p_a)^{M+1}: an arm that none of the draws shows is not
-chosen, and nothing makes up for it.  At p_a = 0.01 the mean weight is 0.19 with 20 draws, 0.64 with 100, and 1.00 with
-1 000.
+average.  Although p̂ is an estimate they are, except for the term (1 − p_a)^{M+1}: an arm that none of the draws shows
+is not chosen, and nothing makes up for it.  At p_a = 0.01 the mean weight is 0.19 with 20 draws, 0.64 with 100, and
+1.00 with 1 000.
 
-**A floor** takes the bias away.  With `explore_floor=ε` an arm is drawn uniformly from the K on offer with probability
-ε, and is the policy's otherwise.  C_a still counts the policy's M + 1 draws, the one that would have been its decision
-among them also where the uniform one was taken, and what is stated is
+**A floor** takes the bias away.  With `explore_floor=ε` the arm is drawn uniformly from the K on offer with probability
+ε, and is the policy's otherwise.  C_a still counts the policy's M + 1 draws, including the one that would have been its
+decision if a uniform draw replaced it, and the stated propensity is
 
     q̂_a = (1 − ε) C_a / (M + 1) + ε / K.
 
 Given all C the policy's draw is a with probability C_a / (M + 1), as before.  So P(the arm is a | C_1, …, C_K) = q̂_a
 for every arm: it is calibrated.  And since q̂_a ≥ ε / K > 0,  E[1{the arm is a} / q̂_a] = 1  exactly, for every arm and
-every M ≥ 1.  The standard error is (1 − ε) times that of p̂.  Forced decisions are mixed likewise: they are random then,
-and their propensities are exact.
+every M ≥ 1.  The standard error is (1 − ε) times that of p̂.  Forced decisions are mixed in the same way: they are
+random then, and their propensities are exact.
 
-`Agent.propensities` tells q̂_a of all arms from the draws that the next decision will use, so it has for that decision's
-arm what the decision will state.
+`Agent.propensities` returns q̂_a of all arms from the draws that the next decision will use, so for the arm of that
+decision it returns the propensity that the decision will state.
 
-Exact instead where the policy has a formula (`Policy.probabilities`), and 1 where its decisions are not random.  A
-policy whose randomness is in its training (DeepFPL) repeats its last training (`Policy.redraw`).
+Propensities are exact if the policy has a formula for them (`Policy.probabilities`), and 1 if its decisions are not
+random.  A policy whose randomness is in its training (DeepFPL) repeats its last training (`Policy.redraw`).
 
 References: the identity for 1/p̂ is that of the inverse of a binomial plus one, Chao & Strawderman, 1972.
 """
@@ -49,43 +49,43 @@ from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy
 from explorax.registry import list_policies
 
-DRAWS = 100  # unless given
+DRAWS = 100  # by default
 MOST_DRAWS, LEAST_STDERR = 1_000_000, 0.0005
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """How the propensities of a policy are known."""
+    """The way in which the propensities of a policy are known: estimated from repeated decisions, or exact."""
 
-    draws: int  # as asked for
-    estimated: bool  # by these draws; else they are exact
+    draws: int  # M, as asked for
+    estimated: bool  # whether propensities are estimated from these draws; else they are exact
     floor: float = 0.0  # ε
 
     @classmethod
     def of(cls, policy: Policy, draws: int, floor: float = 0.0) -> "Knowledge":
-        """Find out: by a formula, by the registry's word that decisions are not random, or else by so many draws."""
+        """Return how the propensities of a policy are known: by a formula, as 1 if it is not random, or by draws."""
         check_whole("draws", draws, 0, MOST_DRAWS)
         if not (is_number(floor) and 0 <= floor < 1):
             raise InvalidArgument(
                 f"explore_floor must be a number from 0 up to, but not including, 1, got {floor!r}. Give 0.02 to draw "
-                "2 % of the arms uniformly, or use make('uniform') to draw all of them so."
+                "2 % of the arms uniformly, or use explorax.uniform() to draw all of them uniformly."
             )
         entry = list_policies().get(policy.recipe.name) if policy.recipe else None
-        randomized = "yes" if entry is None else entry.randomized  # of another's policy nothing is known
+        randomized = "yes" if entry is None else entry.randomized  # nothing is known about a policy of the user's own
         if draws and randomized == "in training" and policy.redraw is None:
             raise InvalidArgument(
-                "this policy draws its noise in training, so its propensities need that repeated: make it with "
-                "redraws=True, or the agent with draws=0 for no propensities"
+                "policy must be made with redraws=True to have propensities, because it draws its noise in training. "
+                "Make the agent with draws=0 for no propensities."
             )
         return cls(draws, policy.probabilities is None and randomized != "no", float(floor))
 
     @property
     def repetitions(self) -> int:
-        """M, the repetitions of a decision."""
+        """The number M of repetitions of a decision, 0 if propensities are exact."""
         return self.draws if self.estimated else 0
 
     def stated_one(self, count: int | None, exact: Any, offered: int) -> tuple[float | None, float | None]:
-        """Do what `stated` does for a single decision, in a fraction of the time."""
+        """Return the propensity of a single decision and its standard error.  This is a faster `stated`."""
         if count is None:
             return None, None
         if not self.estimated:
@@ -97,10 +97,15 @@ class Knowledge:
         return self.mixed(count / (self.draws + 1), offered), (1 - self.floor) * stderr
 
     def stated(self, count: Any, exact: Any, offered: Any) -> tuple[Any, Any]:
-        """Return propensities and their standard errors, from how often the arm came up, or from the formula.
+        """Return propensities and their standard errors, from how often an arm came up or from the formula.
 
-        `offered` is the number of arms on offer, or that of each decision.  Where no arm has a probability the count is
-        None, and so are both.
+        Args:
+            count: How often the arm came up in the decision and its repetitions; None if no arm has a probability.
+            exact: P(arm) by the formula, used if propensities are exact.
+            offered: The number of arms on offer, or that of each decision.
+
+        Returns:
+            The propensities and their standard errors, or None and None if there are no propensities.
         """
         if count is None:
             return None, None
@@ -112,26 +117,28 @@ class Knowledge:
         return self.mixed(propensity, offered), (1 - self.floor) * standard_error(propensity, self.draws)
 
     def mixed(self, propensity: Any, offered: Any) -> Any:
-        """Return the policy's propensity with the floor under it."""
+        """Return the propensity (1 − ε) p + ε / K of an arm that the policy chooses with probability p."""
         return (1 - self.floor) * propensity + self.floor / offered if self.floor else propensity
 
 
 def standard_error(propensity: np.ndarray | float, draws: int) -> np.ndarray:
-    """Return that of p̂ = C/(M + 1): of a frequency, with one success and one failure added so that it is never 0."""
+    """Return the standard error of p̂ = C/(M + 1), with one success and one failure added so that it is never 0."""
     count = draws + 1
     smoothed = (np.asarray(propensity) * count + 1) / (count + 2)
     return np.sqrt(smoothed * (1 - smoothed) / count)
 
 
 def checked_draws(draws: int | None, stderr: float | None) -> int:
-    """Return M, as given or from the largest standard error wanted."""
+    """Return the number M of draws, as given or from the largest standard error wanted."""
     if draws is not None and stderr is not None:
-        raise InvalidArgument(f"draws={draws} and stderr={stderr} say the same: give one of them")
+        raise InvalidArgument(
+            f"draws and stderr must not both be given, got draws={draws} and stderr={stderr}. Give one of them."
+        )
     if stderr is not None:
         check_positive("stderr", stderr, "Give, for example, 0.02.")
         if stderr < LEAST_STDERR:
             raise InvalidArgument(
-                f"stderr must be at least {LEAST_STDERR}, got {stderr!r}. It takes 1/(4 stderr²) draws for a decision."
+                f"stderr must be at least {LEAST_STDERR}, got {stderr!r}. A decision takes 1/(4 stderr²) draws."
             )
         return math.ceil(0.25 / stderr**2)
     draws = DRAWS if draws is None else draws

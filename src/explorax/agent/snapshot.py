@@ -1,7 +1,12 @@
-"""What an agent saves and goes on from, and whether all of it can be: types, ranges, shapes, and what must agree."""
+"""What an agent saves and goes on from, with checks of everything that is read.
+
+`take` collects all that an agent is and knows, `save` writes it, and `resume` goes on from what `load` reads.  A file
+may have been damaged or edited, so types, ranges and shapes are checked, and that the parts of a snapshot agree.
+"""
 
 import contextlib
 import os
+import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,10 +17,10 @@ import numpy as np
 from explorax.agent import archive, arm_sets, former
 from explorax.agent.archive import DTYPES, FORMAT, check_array
 from explorax.agent.arm_tables import Arms, checked_names
-from explorax.agent.decisions import checked_policy
+from explorax.agent.decider import Decider, Live, checked_policy
 from explorax.agent.encoding import Encoder
 from explorax.agent.log import MOST, Ledger, Pulled, Span
-from explorax.agent.offers import KINDS, ArmSource
+from explorax.agent.sources import KINDS, ArmSource
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
 from explorax.policies.adoption import adopt
@@ -28,7 +33,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Saved(NamedTuple):
-    """All that an agent is and knows, with all that changes as it was at one moment."""
+    """All that an agent is and knows, at one moment."""
 
     policy: Policy
     seed: int
@@ -42,12 +47,12 @@ class Saved(NamedTuple):
     described: list[list[Any]]  # the arrays of the state: names, shapes, dtypes
     arrays: Arrays
     format: int = FORMAT  # of the snapshot
-    former: Policy | None = None  # the policy that was saved, where another one goes on
+    former: Policy | None = None  # the policy that was saved, if another one goes on
 
     def settings(
         self, draws: int | None, explore_floor: float | None, max_pending: int | None
     ) -> tuple[int, float, int]:
-        """Return draws, floor and limit: those given, or else those saved."""
+        """Return the draws, the floor and the limit of pending decisions: those given, or else those saved."""
         return (
             self.draws if draws is None else draws,
             self.explore_floor if explore_floor is None else explore_floor,
@@ -55,25 +60,72 @@ class Saved(NamedTuple):
         )
 
     def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
-        """Return the state to go on with, given what a policy starts from."""
+        """Return the state to go on with, given a function that makes the state from which a policy starts."""
         like, described, arrays = nothing_seen(self.former or self.policy), self.described, self.arrays
         if self.format < FORMAT:
             described, arrays = former.arrays_today(flatten(like)[0], described, arrays)
         state = unflatten(like, described, arrays, path)
         for i, (name, _, dtype) in enumerate(described):
             if self.policy.recipe and "int" in dtype and np.any(arrays[f"state_{i}"] < 0):
-                raise InvalidArgument(f"{name} of the state counts or names something, and must not be negative")
+                least = np.min(arrays[f"state_{i}"])
+                raise InvalidArgument(
+                    f"{name} of the state must be at least 0, since it counts something, got {least}."
+                )
         return state if self.former is None else adopt(self.policy, state, nothing_seen(self.policy))
 
 
+def take(live: Live) -> Saved:
+    """Return all that an agent is and knows now."""
+    decider, known = live.decider, live.decider.known
+    with live.lock:
+        now, ledger = live.now, live.waiting().ledger()
+    with decider.precision():
+        described, arrays = flatten(now.packed.state())
+    settings = (decider.policy, decider.seed, decider.source.dtype, known.draws, known.floor, live.pending.limit)
+    return Saved(*settings, decider.source, now.arms, ledger, described, arrays)
+
+
+def resume(
+    path: str | os.PathLike[str],
+    policy: Policy | None,
+    draws: int | None,
+    explore_floor: float | None,
+    max_pending: int | None,
+    same_ids: bool,
+) -> Live:
+    """Return a decider with the state and the pending decisions of a snapshot.
+
+    Args:
+        path: The file that `save` wrote.
+        policy: The policy to go on with, or None for the saved one.
+        draws: The number of repetitions for propensities, or None for the saved one.
+        explore_floor: The probability of uniform exploration, or None for the saved one.
+        max_pending: The number of decisions that may wait, or None for the saved one.
+        same_ids: Whether to go on with the ids that the saved agent would have given out.
+
+    Returns:
+        The decider, with what it needs to go on.
+    """
+    with understood(path):
+        saved = load(path, policy)
+        draws, floor, limit = saved.settings(draws, explore_floor, max_pending)
+        with jax.enable_x64(saved.dtype == "float64"):
+            decider = Decider(saved.policy, saved.source, saved.seed, draws, floor)
+            own = saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
+            state = saved.state(lambda policy: decider.nothing_seen(policy, own), path)
+            live = Live(decider, state, own, limit)
+        live.pending.resume(saved.ledger, same_ids)
+    return live
+
+
 def save(saved: Saved, path: str | os.PathLike[str]) -> None:
-    """Write a snapshot."""
+    """Write a snapshot to a file; raise if a part of it cannot be saved."""
     source, arms, recipe, ledger = saved.source, saved.arms, saved.policy.recipe, saved.ledger
     arrays = dict(saved.arrays)
     for i, (name, *_) in enumerate(saved.described):
         if not np.isfinite(arrays[f"state_{i}"]).all():
             raise NotFinite(
-                f"{name} of the state contains NaN or infinity, and is not saved: load the last snapshot instead"
+                f"{name} of the state must be finite to be saved, got NaN or infinity. Load the last snapshot instead."
             )
     arrays |= {"pending_ids": ledger.waiting, "pending_rows": ledger.pulled.rows}
     arrays |= {"pending_features": ledger.pulled.features}
@@ -82,7 +134,9 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
     if source.named:
         arrays |= {"arms": arms.rows, "active": arms.active}
         if not archive.plain([list(each.values()) for each in arms.attributes]):
-            raise InvalidArgument("attributes of arms must be text, numbers, True or False to be saved")
+            raise InvalidArgument(
+                "Attributes of arms must be text, numbers, True or False to be saved. Change the others by update_arm."
+            )
     if source.encoder is not None:
         arrays["encoder"] = np.frombuffer(source.encoder.dumps(), np.uint8)
     schema = {name: getattr(saved, name) for name in SETTINGS}
@@ -101,14 +155,14 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
 
 
 def flatten(state: State) -> tuple[list[list[Any]], Arrays]:
-    """Return the names, shapes and dtypes of a state's arrays, and these."""
+    """Return the name, shape and dtype of each array in a state, and the arrays by the names `state_0` and so on."""
     described, arrays = [], {}
     for i, (path, leaf) in enumerate(jax.tree_util.tree_flatten_with_path(state)[0]):
         array = np.asarray(leaf)
         if array.dtype.hasobject or array.dtype.kind not in DTYPES:
             raise InvalidArgument(
-                f"{jax.tree_util.keystr(path)} of the state has dtype {array.dtype}, which cannot be saved: "
-                "a state must hold numbers and bools"
+                f"{jax.tree_util.keystr(path)} of the state must hold numbers or bools to be saved, got dtype "
+                f"{array.dtype}."
             )
         described.append([jax.tree_util.keystr(path), list(array.shape), str(array.dtype)])
         arrays[f"state_{i}"] = array
@@ -116,14 +170,14 @@ def flatten(state: State) -> tuple[list[list[Any]], Arrays]:
 
 
 def unflatten(like: State, described: list[list[Any]], arrays: Arrays, source: object) -> State:
-    """Return the state that was saved, which must look like this one and be finite."""
+    """Return the state that was saved; raise unless it has the arrays of the state `like`, and is finite."""
     expected, _ = flatten(like)
     if expected != described:
         differing = [f"{was} instead of {now}" for was, now in zip(described, expected, strict=False) if was != now]
         differing.append(f"{len(described)} arrays instead of {len(expected)}")
         raise InvalidSnapshot(
             f"{source} holds a state of another kind: {differing[0]}. It was saved by another policy, with other "
-            "settings, or by another version of explorax: load it with those"
+            "settings, or by another version of explorax. Load it with those."
         )
     for i, (name, shape, dtype) in enumerate(described):
         check_array(f"state_{i}", arrays, tuple(shape), dtype, f"{name} of the state")
@@ -133,7 +187,7 @@ def unflatten(like: State, described: list[list[Any]], arrays: Arrays, source: o
 
 @contextlib.contextmanager
 def understood(path: object) -> Iterator[None]:
-    """Let whatever is wrong with what a snapshot says be wrong with the snapshot."""
+    """Turn errors that come from the content of a snapshot into `InvalidSnapshot`."""
     try:
         yield
     except InvalidSnapshot:
@@ -145,7 +199,7 @@ def understood(path: object) -> Iterator[None]:
 
 
 def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
-    """Read a snapshot and look at all of it but the state, which only its policy understands."""
+    """Read a snapshot and check all of it but the state, which only its policy understands."""
     schema, arrays = archive.read(path)
     schema = former.schema_today(schema)
     for name, least in LEAST.items():
@@ -169,47 +223,48 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
 
 
 def source_of(schema: dict[str, Any], arrays: Arrays) -> ArmSource:
-    """Return where the agent's arms come from."""
+    """Return the source of an agent's arms, as a snapshot describes it."""
     features, kind, encoder, arm_set = schema["features"], schema["kind"], None, None
     if kind not in KINDS:
         raise UnknownName("kind of arms", kind, KINDS)
     if "encoder" in arrays:
         encoder = Encoder.loads(check_array("encoder", arrays, (None,), "uint8", "the encoder").tobytes())
         if encoder.n_features != features:
-            raise InvalidArgument(f"features={features} where the encoder makes {encoder.n_features}")
+            raise InvalidArgument(f"features must be {encoder.n_features}, as the encoder makes, got {features}.")
     if (schema["names"] is not None) != KINDS[kind].named or (schema["set"] is not None) != (kind == "set"):
         named = ", ".join(name for name, each in KINDS.items() if each.named)
-        raise InvalidArgument(f"kind={kind!r} does not go with its arms: only {named} ones have names")
+        raise InvalidArgument(f"kind must fit the arms, of which only {named} ones have names, got {kind!r}.")
     if schema["set"] is not None:
         parameters = {name[4:]: value for name, value in arrays.items() if name.startswith("set_")}
         arm_set = arm_sets.make(schema["set"], parameters)
         if arm_set.n_features != features:
-            raise InvalidArgument(f"features={features} where the set of arms has {arm_set.n_features}")
+            raise InvalidArgument(f"features must be {arm_set.n_features}, as the set of arms has, got {features}.")
     return KINDS[kind](features, schema["dtype"], encoder, arm_set)
 
 
 def arms_of(schema: dict[str, Any], arrays: Arrays) -> Arms:
-    """Return the agent's own arms."""
+    """Return an agent's own arms, as a snapshot describes them."""
     in_context = schema["kind"] == "context"
     columns, dtype = (0, "float64") if in_context else (schema["features"], schema["dtype"])
     names, attributes = tuple(schema["names"]), tuple(schema["attributes"])
     checked_names(name for name in names if name is not None)
     rows = check_array("arms", arrays, (None, columns), dtype, "the table of arms")
-    active = check_array("active", arrays, (len(rows),), "bool", "which arms are on offer")
+    active = check_array("active", arrays, (len(rows),), "bool", "the array of arms on offer")
     if not 1 <= len(names) <= len(rows) or active[len(names) :].any():
-        raise InvalidArgument(f"{len(names)} names do not go with a table of {len(rows)} arms")
+        raise InvalidArgument(f"names must fit the table of {len(rows)} arms, got {len(names)} names.")
     if any(name is None and (on or in_context) for name, on in zip(names, active, strict=False)):
-        raise InvalidArgument("an arm on offer has no name")
+        raise InvalidArgument("Every arm on offer must have a name.")
     if len(attributes) != (len(names) if in_context else 0):
-        raise InvalidArgument(f"attributes of {len(attributes)} arms do not go with {len(names)} names")
+        raise InvalidArgument(f"attributes must fit the {len(names)} names of arms, got {len(attributes)} of them.")
     for name, own in zip(names, attributes, strict=False):
         if not (isinstance(own, dict) and all(archive.plain(value) for value in own.values())):
-            raise InvalidArgument(f"attributes of arm {name!r} must be text, numbers, True or False, got {own!r}")
+            shown = reprlib.repr(own)
+            raise InvalidArgument(f"Attributes of arm {name!r} must be text, numbers, True or False, got {shown}.")
     return Arms(names, active, rows, jnp.asarray(rows), attributes)
 
 
 def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:
-    """Return ids and pending decisions, whose arms were some of so many rows."""
+    """Return the ids and the pending decisions of a snapshot whose table of arms has this number of rows."""
     count, offset, end = schema["decisions"], schema["offset"], 0
     check_whole("offset", offset, -count)
     spans = sorted((Span(*span) for span in schema["spans"]), key=lambda span: span.first)
@@ -219,29 +274,34 @@ def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:
         if not (
             end <= span.first < span.end <= count and 0 <= span.offset + span.first < span.offset + span.end < MOST
         ):
-            raise InvalidArgument(f"spans of decisions must follow each other up to decision {count}, got {list(span)}")
+            raise InvalidArgument(
+                f"spans of decisions must follow each other up to decision {count}, got {list(span)}."
+            )
         end = span.end
     for name in ("dropped", "unsure"):
         if schema[name] > count:
-            raise InvalidArgument(f"{name}={schema[name]} is more than the {count} decisions that were made")
-    waiting = check_array("pending_ids", arrays, (None,), "int64", "ids of decisions that wait")
-    pulled = check_array("pending_rows", arrays, waiting.shape, "int64", "arms of decisions that wait")
+            raise InvalidArgument(f"{name} must be at most {count}, the number of decisions, got {schema[name]}.")
+    waiting = check_array("pending_ids", arrays, (None,), "int64", "the array of ids of decisions that wait")
+    pulled = check_array("pending_rows", arrays, waiting.shape, "int64", "the array of arms of decisions that wait")
     shape = (len(waiting), schema["features"])
-    features = check_array("pending_features", arrays, shape, schema["dtype"], "features of decisions that wait")
+    features = check_array(
+        "pending_features", arrays, shape, schema["dtype"], "the array of features of decisions that wait"
+    )
     known = np.zeros(len(waiting), bool)
     for span in spans:
         known |= (waiting >= span.offset + span.first) & (waiting < span.offset + span.end)
     if not known.all():
-        raise InvalidArgument(f"decision {waiting[~known][0]} waits for a reward, and was never made")
+        raise InvalidArgument(f"Decision {waiting[~known][0]} waits for a reward, but was never made.")
     if len(set(waiting.tolist())) < len(waiting):
-        raise InvalidArgument("a decision waits twice for its reward")
+        raise InvalidArgument("A decision waits twice for its reward.")
     if not np.all((pulled >= 0) & (pulled < rows)):
-        raise InvalidArgument(f"arms of decisions that wait must be rows from 0 to {rows - 1}, got {pulled.tolist()}")
+        shown = reprlib.repr(pulled.tolist())
+        raise InvalidArgument(f"Arms of decisions that wait must be rows from 0 to {rows - 1}, got {shown}.")
     return Ledger(count, offset, spans, schema["dropped"], schema["unsure"], waiting, Pulled(pulled, features))
 
 
 def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tuple[Policy, Policy | None]:
-    """Return the policy that goes on, and the one that was saved if it had other settings."""
+    """Return the policy that goes on, and the one that was saved if it had other settings, else None."""
     name, settings = schema["policy"], schema["settings"]
     if settings is not None:
         settings = {key: tupled(value) for key, value in settings.items()}
@@ -249,12 +309,14 @@ def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tup
         if name is None or settings is None:
             raise InvalidSnapshot(
                 f"{path} was saved with a policy that cannot be made from text, such as one with a network of your "
-                f"own: give it, Agent.load(path, policy=make({name or '…'!r}, …))"
+                f"own. Give the policy: Agent.load(path, policy=make({name or '…'!r}, …))."
             )
         return make(name, **settings), None
     recipe = checked_policy(given).recipe
     if recipe is not None and name not in (None, recipe.name):
-        raise InvalidSnapshot(f"{path} was saved with the policy {name!r}, not {recipe.name!r}: give that one, or none")
+        raise InvalidSnapshot(
+            f"{path} was saved with the policy {name!r}, not {recipe.name!r}. Give that policy, or leave it out."
+        )
     if recipe is None or settings is None:
         return given, None
     wanted = {key: tupled(value) for key, value in recipe.settings.items()}
@@ -265,18 +327,18 @@ def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tup
         other = set() if family(settings) == family(wanted) else {"family"}
     if other:
         raise InvalidSnapshot(
-            f"{path} was saved with the settings {settings}, and {recipe.name} cannot go on with {wanted}: "
-            f"leave {', '.join(sorted(other))} as it was"
+            f"{path} was saved with the settings {settings}, and {recipe.name} cannot go on with {wanted}. "
+            f"Leave {', '.join(sorted(other))} as it was."
         )
     return given, None if settings == wanted else make(name, **settings)
 
 
 def family(settings: dict[str, Any]) -> str:
-    """Return the name of a policy's family, which may be given as such."""
+    """Return the name of the family in a policy's settings, where it stands as a name or as a `Family`."""
     given = settings.get("family", "bernoulli")
     return str(getattr(given, "name", given))
 
 
 def tupled(value: Any) -> Any:
-    """Return lists as tuples, which is what settings are made of."""
+    """Return a value with tuples in place of lists, as settings have them."""
     return tuple(map(tupled, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,174 @@
+"""Deciding and learning: a decision as a function of seed, number and state, and the state that threads share.
+
+Decision t is a function of the seed, of t and of the state (`Decider`).  What changes over time is one record (`Now`),
+which is never changed but replaced as a whole (`Live`).  Two properties of agents follow.
+
+**Threads.**  Any number of threads may call any method.  Choosing reads one `Now`, so choosers wait neither for the
+learner nor for each other; learning, saving and changing arms happen one at a time, under a lock.
+
+**Interrupts.**  The state and the ids of the rewards that it has learned last are replaced in one step.  An interrupt
+while learning leaves all rewards of the call learned or none of them, and no decision is rewarded twice.
+"""
+
+import inspect
+import reprlib
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agent import compiled
+from explorax.agent.arm_tables import Among, AmongEach, Arms, Pick
+from explorax.agent.compiled import Packed
+from explorax.agent.decisions import Decision, Decisions, Propensities
+from explorax.agent.log import Pending, as_ids
+from explorax.agent.offers import Offer, Offers
+from explorax.agent.propensity import Knowledge
+from explorax.agent.sources import ArmSource
+from explorax.checks import check_whole
+from explorax.errors import InvalidArgument
+from explorax.policies.base import Policy, State
+from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
+
+MOST_SEED = 2**63 - 1
+ACT = ("key", "state", "arms", "t", "mask")  # what `act` of a policy takes
+
+
+def checked_policy(policy: object) -> Policy:
+    """Return the policy; raise if it is not a Policy whose `act` takes a mask, as an agent needs."""
+    if not isinstance(policy, Policy):
+        raise InvalidArgument(
+            f"policy must be a Policy, got {reprlib.repr(policy)}. Build one with explorax.make('glm_tsl')."
+        )
+    count = len(inspect.signature(policy.act).parameters)
+    if count < len(ACT):
+        raise InvalidArgument(
+            f"policy.act must take the arguments {', '.join(ACT)}, got {count} of them. Add `mask`, which tells the "
+            "arms that may be pulled."
+        )
+    return policy
+
+
+class Now(NamedTuple):
+    """All that a decision depends on and that changes; replaced as a whole, so no chooser sees half of a change."""
+
+    packed: Packed  # the state
+    arms: Arms  # the agent's own
+    room: float  # how many more rewards the state can take in
+    learned: Sequence[int] = ()  # ids of the decisions whose rewards the state has learned last
+
+
+class Decider:
+    """A policy, the source of its arms, and its randomness: a decision is a function of these, of t and of `Now`."""
+
+    def __init__(self, policy: Policy, source: ArmSource, seed: int, draws: int, explore_floor: float) -> None:
+        check_whole("seed", seed, 0, MOST_SEED)
+        self.policy, self.source, self.seed = policy, source, seed
+        self.known = Knowledge.of(policy, draws, explore_floor)
+        self.rule = source.rule(policy, self.known)
+        self.wide = source.dtype == "float64"
+        with self.precision():
+            keys = [instance_keys(seed, range(1), use)[0] for use in (POLICY, REPEAT, FLOOR)]
+            self.keys = jnp.stack([jax.random.key_data(key) for key in keys])
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """Return the context in which JAX computes with the precision of this agent."""
+        return jax.enable_x64(self.wide)
+
+    def nothing_seen(self, policy: Policy, own: Arms) -> State:
+        """Return the state from which a policy starts, given the agent's own arms."""
+        return self.source.begin(policy, own, instance_keys(self.seed, range(1), INIT)[0])
+
+    def decide(self, offer: Offer, now: Now, t: int) -> tuple[Pick, float | None, float | None]:
+        """Make decision t; return the choice, its propensity and the standard error of the propensity."""
+        with self.precision():
+            pick = offer.decide(self.rule, self.keys, now.packed, t)
+            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices)
+
+    def decide_many(self, offers: Offers, now: Now, first: int) -> tuple[Pick, Any, Any]:
+        """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""
+        with self.precision():
+            picks = offers.decide(self.rule, self.keys, now.packed, first)
+        return picks, *self.known.stated(picks.count, picks.exact, offers.choices)
+
+    def propensities(self, now: Now, t: int, given: Any, among: Among) -> Propensities:
+        """Return the propensities that decision t would state for each arm on offer."""
+        if self.known.estimated and not self.known.draws:
+            raise InvalidArgument(
+                "This agent was made with draws=0, so it estimates no propensities. Make or load it with draws=100."
+            )
+        offer = self.source.offer(now.arms, given, among)
+        with self.precision():
+            names, found = offer.frequencies(self.rule, self.keys, now.packed, t)
+        return Propensities(names, *self.known.stated(found, found, offer.choices))
+
+
+class Live:
+    """A decider with the state that it decides by, the decisions that wait, and the lock of all that changes them."""
+
+    now: Now
+
+    def __init__(self, decider: Decider, state: State, own: Arms, max_pending: int) -> None:
+        check_whole("max_pending", max_pending, 1)
+        self.decider, self.lock = decider, threading.Lock()
+        self.now = Now(Packed.of(state), own, compiled.room(state))
+        self.pending = Pending(decider.source.n_features, decider.source.dtype, max_pending)
+
+    def waiting(self) -> Pending:
+        """Return the decisions that wait, without those whose rewards were learned before an interrupt."""
+        self.pending.remove(self.now.learned)
+        return self.pending
+
+    def choose(self, given: Any, among: Among) -> Decision:
+        """Make the next decision, and let it wait for its reward."""
+        now, decider = self.now, self.decider
+        offer = decider.source.offer(now.arms, given, among)
+        t = self.pending.take(1)
+        pick, chance, stderr = decider.decide(offer, now, t)
+        decision_id = self.pending.made_one(t, pick.row, pick.features)
+        return Decision(decision_id, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
+
+    def choose_many(self, given: Any, among: AmongEach) -> Decisions:
+        """Make the next decisions with the same state, and let them wait for their rewards."""
+        now, decider = self.now, self.decider
+        offers = decider.source.offers(now.arms, given, among)
+        first = self.pending.take(offers.number)
+        picks, chances, stderrs = decider.decide_many(offers, now, first)
+        ids = self.pending.made(first, picks.row, picks.features)
+        return Decisions(ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
+
+    def learn(self, decision_id: int | Sequence[int] | np.ndarray, reward: Any) -> None:
+        """Replace the state by the one that has learned these rewards, or raise and change nothing."""
+        ids, single = as_ids(decision_id)
+        rewards, policy = compiled.as_rewards(reward, len(ids), single), self.decider.policy
+        with self.lock:
+            now, pending = self.now, self.waiting()
+            pulled = pending.hold(ids)  # none of them is dropped meanwhile
+            try:
+                with self.decider.precision():
+                    compiled.check_possible(policy, rewards, self.decider.source.dtype)
+                    if len(ids) > now.room:
+                        compiled.check_room_for(policy, now.packed.state(), len(ids))
+                    packed = compiled.learn(policy.update, now.packed, *pulled, rewards)
+                self.now = Now(packed, now.arms, now.room - len(ids), ids)
+                pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
+            finally:
+                pending.release()
+
+    def put(self, change: Callable[..., Arms], name: Hashable, features: Any) -> None:
+        """Add one of the agent's own arms, or give it other features."""
+        source = self.decider.source
+        with self.lock, self.decider.precision():
+            own = self.now.arms.changeable()
+            arms = change(own, name, *source.read(own, name, features))
+            packed = Packed.of(source.extend(self.decider.policy, self.now.packed.state(), arms))
+            self.now = self.now._replace(packed=packed, arms=arms)
+
+    def switch(self, name: Hashable, on: bool) -> None:
+        """Put one of the agent's own arms on offer, or take it off offer."""
+        with self.lock:
+            self.now = self.now._replace(arms=self.now.arms.changeable().switched(name, on))

@@ -1,0 +1,345 @@
+"""The sources of an agent's arms, each of which makes offers for decisions.
+
+    Fixed       arms with features of their own, the same in every decision
+    Changing    a table of arms with every decision
+    InContext   named arms whose features are an encoding of their attributes together with a context
+    Infinite    all points of a ball, an ellipsoid, a box or a polytope
+
+A source makes an offer for one decision, or offers for several.  An offer decides: it returns an arm among the rows of
+a table (`arm_tables.py`), or the point of a set with the largest xᵀθ̃ for a random θ̃ (`offers.py`).
+"""
+
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jax import Array
+
+from explorax.agent.arm_sets import ArmSet
+from explorax.agent.arm_tables import (
+    Among,
+    AmongEach,
+    Arms,
+    Listed,
+    ListedEach,
+    Table,
+    as_dict,
+    joined,
+    padded,
+    padded_size,
+    read_among,
+    read_table,
+    read_tables,
+    several,
+)
+from explorax.agent.compiled import Rule, one_rule
+from explorax.agent.encoding import Encoder
+from explorax.agent.offers import Offer, Offers, OnePoint, Points
+from explorax.agent.propensity import Knowledge
+from explorax.checks import check_magnitude, check_whole
+from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
+from explorax.policies.base import Policy, State
+from explorax.registry import list_policies
+
+
+@dataclass(frozen=True)
+class ArmSource(ABC):
+    """The source of the arms of an agent's decisions: what all kinds have in common."""
+
+    n_features: int
+    dtype: str
+    encoder: Encoder | None = None
+    set: ArmSet | None = None  # of which arms are points
+    kind: ClassVar[str]
+    named: ClassVar[bool] = False  # whether the agent has arms of its own, by name
+
+    def describe(self) -> str:
+        """Return the kind of arms as a word of a sentence."""
+        return self.kind
+
+    def rule(self, policy: Policy, known: Knowledge) -> Rule:
+        """Return the rule by which the policy decides; raise if it cannot decide on arms of this kind."""
+        return one_rule(policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor)
+
+    def begin(self, policy: Policy, arms: Arms, key: Array) -> State:
+        """Return the state from which a policy starts, given the agent's own arms."""
+        return policy.init(self.n_features, key)
+
+    def extend(self, policy: Policy, state: State, arms: Arms) -> State:
+        """Return the state after the agent's own arms have changed."""
+        return state
+
+    @abstractmethod
+    def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
+        """Return the arms on offer in one decision, given the agent's own arms and the arguments of `choose`."""
+
+    @abstractmethod
+    def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
+        """Return the arms on offer in several decisions, given the arguments of `choose_many`."""
+
+    def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
+        """Return the features of one of the agent's own arms, or its attributes if features depend on a context.
+
+        Args:
+            arms: The agent's own arms.
+            name: The name of the arm.
+            features: The features or attributes, as they are given to `Agent.add_arm`.
+
+        Returns:
+            The row of features, and the attributes or None.
+
+        Raises:
+            InvalidArgument: If this kind of source has no arms of the agent's own.
+        """
+        raise InvalidArgument(
+            f"Arm {name!r} cannot be read, because an agent with arms of the kind {self.describe()!r} has no arms of "
+            "its own. Make it with arms={name: features} to have some."
+        )
+
+
+class Fixed(ArmSource):
+    """A source of arms with features of their own, the same in every decision."""
+
+    kind = "fixed"
+    named = True
+
+    def begin(self, policy: Policy, arms: Arms, key: Array) -> State:
+        """Return the state from which a policy starts that knows all arms in advance."""
+        return policy.init(arms.matrix, key)
+
+    def extend(self, policy: Policy, state: State, arms: Arms) -> State:
+        """Return the state of the policy with room for the arms that were added."""
+        return state if policy.extend is None else policy.extend(state, arms.matrix)
+
+    def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
+        """Offer the agent's active arms, or those of them that are named in `among`."""
+        if given is not None:
+            raise InvalidArgument(
+                f"given must be None for an agent with arms of its own, got {reprlib.repr(given)}. Call choose() "
+                "without arms, or add them by add_arm."
+            )
+        return Listed(arms.names, arms.rows, arms.matrix, arms.offered(among))
+
+    def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
+        """Offer the agent's active arms in each of several decisions, whose number is given."""
+        check_whole("given", given, 1)
+        among, own = read_among(among, int(given))
+        offered = arms.offered(among) if own is None else np.stack([arms.mask(each) for each in own])
+
+        def pick(rows: np.ndarray) -> tuple[list[Any], np.ndarray]:
+            return [arms.names[row] for row in rows.tolist()], arms.rows[rows]
+
+        return ListedEach(int(given), arms.matrix, offered, pick)
+
+    def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
+        """Return the features of an arm as a row."""
+        features = features if self.encoder is None else as_dict(features)
+        return read_table([features], self.n_features, self.dtype, self.encoder).rows[0], None
+
+
+class Changing(ArmSource):
+    """A source of arms that differ every time: each decision is given a table of arms."""
+
+    kind = "changing"
+
+    def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
+        """Offer the arms of the table that is given."""
+        table = self.table(given, among)
+        return Listed(*table, *padded(table.rows))
+
+    def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
+        """Offer the arms of each table; an array (n, K, d) is taken as it is, unless rows must be added."""
+        if among is None and self.encoder is None and getattr(given, "ndim", 0) == 3 and len(given):
+            tables = read_tables(given, self.n_features, self.dtype)
+            taken, offered = (tables, None) if tables.shape[1] == padded_size(tables.shape[1]) else padded(tables)
+            every = np.arange(len(tables))
+            return ListedEach(len(tables), taken, offered, lambda rows: (rows.tolist(), tables[every, rows]))
+        return joined([self.table(each, among) for each in several("tables of arms", given)])
+
+    def table(self, given: Any, among: AmongEach) -> Table:
+        """Return the arms given, with their names."""
+        if given is None:
+            raise InvalidArgument(
+                "given must be a table of the arms on offer, got None. This agent has no arms of its own: call "
+                "choose(table)."
+            )
+        if among is not None:
+            raise InvalidArgument(
+                f"among must be None for an agent without arms of its own, got {reprlib.repr(among)}. Give the table "
+                "of eligible arms only."
+            )
+        return read_table(given, self.n_features, self.dtype, self.encoder)
+
+
+class InContext(ArmSource):
+    """A source of named arms whose features are made of their attributes and a context."""
+
+    kind = "context"
+    named = True
+
+    def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
+        """Offer the agent's active arms, or those named in `among`, in the context that is given."""
+        (table,) = self.tables(arms, [given], [arms.mask(among)])
+        return Listed(*table, *padded(table.rows))
+
+    def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
+        """Offer the agent's active arms in each of several contexts."""
+        contexts = several("contexts", given)
+        among, own = read_among(among, len(contexts))
+        masks = [arms.mask(among)] * len(contexts) if own is None else [arms.mask(each) for each in own]
+        return joined(self.tables(arms, contexts, masks))
+
+    def tables(self, arms: Arms, contexts: Sequence[Any], masks: Sequence[np.ndarray]) -> list[Table]:
+        """Return the arms on offer in each context, encoded together."""
+        contexts = [self.read_context(arms, context) for context in contexts]
+        places = [np.flatnonzero(mask).tolist() for mask in masks]
+        assert self.encoder is not None
+        whole = [{**context, **arms.attributes[i]} for context, own in zip(contexts, places, strict=True) for i in own]
+        encoded = self.encoder.transform(whole).astype(self.dtype)
+        check_magnitude("features of arms in their context", encoded)
+        rows = np.split(encoded, np.cumsum([len(own) for own in places])[:-1])
+        return [Table([arms.names[i] for i in own], each) for own, each in zip(places, rows, strict=True)]
+
+    def read_context(self, arms: Arms, context: Any) -> Mapping[str, Any]:
+        """Return a context as a dict of columns; raise if it has an attribute of the arms."""
+        context = as_dict(context)
+        if not isinstance(context, Mapping):
+            assert self.encoder is not None
+            columns = ", ".join(name for name in self.encoder.columns if name not in arms.attributes[0])
+            raise InvalidArgument(
+                f"A context must be a dict with the columns {columns}, got {reprlib.repr(context)}. Call "
+                "choose(context), or choose_many(contexts)."
+            )
+        if both := sorted(set(context) & set(arms.attributes[0])):
+            raise InvalidArgument(
+                f"A context must not have the attributes of the arms, got {both[0]!r}. Leave it out of the context."
+            )
+        return context
+
+    def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
+        """Return the attributes of an arm; raise unless they are those that the other arms have."""
+        features, wanted = as_dict(features), ", ".join(arms.attributes[0])
+        if not isinstance(features, Mapping):
+            raise InvalidFeatures(
+                f"features must be a dict with the attributes of the arm, got {reprlib.repr(features)}. Give {wanted}."
+            )
+        if set(features) != set(arms.attributes[0]):
+            raise InvalidArgument(
+                f"features must have the attributes {wanted}, as the other arms do, got {list(features)} for arm "
+                f"{name!r}. Give these attributes."
+            )
+        assert self.encoder is not None
+        return np.zeros(0), self.encoder.checked(f"arm {name!r}", features)
+
+
+class Infinite(ArmSource):
+    """A source whose arms are all points of a set, for policies that maximize a linear function."""
+
+    kind = "set"
+
+    def describe(self) -> str:
+        """Return the kind of set as a word of a sentence."""
+        return self.points.kind
+
+    @property
+    def points(self) -> ArmSet:
+        """The set of which arms are points."""
+        assert self.set is not None
+        return self.set
+
+    def rule(self, policy: Policy, known: Knowledge) -> Rule:
+        """Return the rule by which the policy decides; raise unless it maximizes xᵀθ̃."""
+        linear = [name for name, entry in list_policies().items() if entry.linear]
+        if policy.recipe is None or policy.recipe.name not in linear:
+            name = policy.recipe.name if policy.recipe else "a policy of another kind"
+            raise InvalidArgument(
+                f"policy must maximize a linear function for an infinite set of arms, got {name}. Use one of "
+                f"{', '.join(linear)}."
+            )
+        if known.floor:
+            raise InvalidArgument(
+                f"explore_floor must be 0 for an infinite set of arms, got {known.floor}. There is no uniform choice "
+                "of an arm: give a table of arms, or leave the floor out."
+            )
+        return one_rule(policy.act, None, None, known.repetitions if self.points.countable else 0)
+
+    def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
+        """Offer all points of the set."""
+        if given is not None:
+            raise InvalidArgument(
+                f"given must be None for an agent with an infinite set of arms, got {reprlib.repr(given)}. Call "
+                "choose() without arms."
+            )
+        check_no_names(among)
+        return OnePoint(self.points, self.dtype)
+
+    def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
+        """Offer all points of the set in each of several decisions, whose number is given."""
+        check_whole("given", given, 1)
+        check_no_names(among)
+        return Points(self.points, self.dtype, int(given))
+
+
+def check_no_names(among: AmongEach) -> None:
+    """Raise if names of arms are given, since the points of an infinite set have no names."""
+    if among is not None:
+        raise InvalidArgument(
+            f"among must be None for an infinite set of arms, got {reprlib.repr(among)}. Its points have no names."
+        )
+
+
+KINDS: dict[str, type[ArmSource]] = {each.kind: each for each in (Fixed, InContext, Changing, Infinite)}
+
+
+def read_source(given: Any, n_features: int | None, encoder: Encoder | None, dtype: str) -> tuple[ArmSource, Arms]:
+    """Return the source of arms of an agent that is made with these arguments, and the agent's own arms."""
+    if encoder is not None and not isinstance(encoder, Encoder):
+        raise InvalidArgument(
+            f"encoder must be an Encoder, got {reprlib.repr(encoder)}. Make one with Encoder.fit(sample) or "
+            "Encoder.from_transformer(transformer, columns)."
+        )
+    size = getattr(encoder, "n_features", None)
+    if isinstance(given, ArmSet):
+        if encoder is not None:
+            raise InvalidArgument(
+                "encoder must be None for an infinite set of arms, got an Encoder. Points of the set are features "
+                "already."
+            )
+        size = given.n_features
+    if size is not None and n_features not in (None, size):
+        what = "the set of arms has" if isinstance(given, ArmSet) else "the encoder makes"
+        raise InvalidArgument(f"n_features must be {size}, as {what}, got {n_features}. Leave it out.")
+    if isinstance(given, ArmSet):
+        return Infinite(given.n_features, dtype, set=given), Arms.none()
+    if given is None:
+        if n_features is None and encoder is None:
+            raise InvalidArgument(
+                "arms must be a table or a set of arms, got None. Give arms, or n_features=d (or an encoder) for arms "
+                "that differ every time."
+            )
+        check_whole("n_features", n_features if size is None else size, 1)
+        return Changing(int(size or n_features or 1), dtype, encoder), Arms.none()
+    if encoder is not None and is_in_context(given, encoder):
+        attributes = {name: encoder.checked(f"arm {name!r}", each) for name, each in given.items()}
+        return InContext(encoder.n_features, dtype, encoder), Arms.in_context(attributes)
+    table = read_table(given, n_features, dtype, encoder)
+    return Fixed(table.rows.shape[1], dtype, encoder), Arms.of(table)
+
+
+def is_in_context(given: Any, encoder: Encoder) -> bool:
+    """Tell whether arms are given by name with attributes that are only some of the encoder's columns."""
+    if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
+        return False
+    columns = [set(each) for each in given.values()]
+    for each in columns:
+        if unknown := sorted(each - set(encoder.columns)):
+            raise UnknownName("column", unknown[0], encoder.columns)
+        if each != columns[0]:
+            raise InvalidArgument(
+                f"arms must all have the same attributes, got {sorted(each ^ columns[0])} for some of them only. Give "
+                "every arm the same attributes."
+            )
+    return bool(given) and columns[0] != set(encoder.columns)
