@@ -339,7 +339,12 @@ def test_points_so_far_away_that_differences_overflow_are_outside():
         (arm_sets.ball, ([0.0], -1), errors.InvalidArgument, "radius must be a finite number above 0, got -1"),
         (arm_sets.ball, ([0.0], np.inf), errors.InvalidArgument, "radius must be a finite number above 0, got inf"),
         (arm_sets.ball, ([0.0], "wide"), errors.InvalidArgument, "radius must be a finite number above 0, got 'wide'"),
-        (arm_sets.ball, ([0.0], np.ones(2)), errors.InvalidArgument, "radius must be a finite number above 0, got an array of shape"),
+        (
+            arm_sets.ball,
+            ([0.0], np.ones(2)),
+            errors.InvalidArgument,
+            "radius must be a finite number above 0, got an array of shape",
+        ),
         (
             arm_sets.ball,
             ([1e308], 1e308),

@@ -62,7 +62,10 @@ MAKING = [  # settings of an agent, and what they are told
     ({"arms": TOPICS}, "arms must be rows of numbers .*, got dicts. Make the agent with encoder="),
     ({"arms": MATRIX, "encoder": "one-hot"}, "encoder must be an Encoder, got 'one-hot'. Make one with Encoder.fit"),
     ({"encoder": ENCODER, "n_features": 2}, "n_features must be 6, as the encoder makes, got 2. Leave it out"),
-    ({"arms": {"x": {"topik": "x"}}, "encoder": ENCODER}, "column must be one of .*, got 'topik'. Did you mean 'topic'"),
+    (
+        {"arms": {"x": {"topik": "x"}}, "encoder": ENCODER},
+        "column must be one of .*, got 'topik'. Did you mean 'topic'",
+    ),
     (
         {"arms": {"x": {"topic": "x"}, "y": {"age": 1}}, "encoder": ENCODER},
         "arms must all have the same attributes, got",
@@ -242,7 +245,13 @@ CALLS = [  # kind of agent, method, arguments, error and its message
         errors.InvalidShape,
         "arms must have 2 features, as the agent was made for, got 1",
     ),
-    ("counts", "choose", (np.full((3, 2), np.nan),), errors.InvalidFeatures, "arms must be finite, got NaN or infinity"),
+    (
+        "counts",
+        "choose",
+        (np.full((3, 2), np.nan),),
+        errors.InvalidFeatures,
+        "arms must be finite, got NaN or infinity",
+    ),
     ("counts", "choose", ([{"x": 1.0}],), errors.InvalidFeatures, "arms must be rows of numbers .*, got dicts"),
     (
         "counts",

@@ -470,7 +470,11 @@ def test_damaged_and_foreign_data():
         ([ROW, changed(age=...)], InvalidFeatures, "row 1 of rows must have the columns .*, got no column 'age'"),
         (changed(agee=3), UnknownName, "column of row 0 of rows must be one of .*, got 'agee'. Did you mean 'age'"),
         (changed(topic=..., topik="art"), UnknownName, "got 'topik'. Did you mean 'topic'"),
-        (pd.DataFrame([changed(topic=..., topik="art")]), UnknownName, "column of rows must be one of .*, got 'topik'. Did you mean 'topic'"),
+        (
+            pd.DataFrame([changed(topic=..., topik="art")]),
+            UnknownName,
+            "column of rows must be one of .*, got 'topik'. Did you mean 'topic'",
+        ),
         (pl.DataFrame([changed(price=...)]), InvalidFeatures, "rows must have the columns .*, got no column 'price'"),
         (pd.DataFrame(ROWS).rename(columns={"age": 7}), UnknownName, "column of rows 7"),
         (

@@ -165,7 +165,7 @@ class Rows(NamedTuple):
         >>> import jax.numpy as jnp
         >>> from explorax.glm.history import Rows
         >>> past = Rows.of(capacity=3, features=2, dtype=jnp.float32, forgets=False)
-        >>> past = past.record(0, jnp.array([0.5, 1.0]), 1.0)
+        >>> past = past.record(0, jnp.array([0.5, 1.0], jnp.float32), 1.0)
         >>> past.counts.tolist(), int(past.seen)
         ([1.0, 0.0, 0.0], 1)
     """
