@@ -392,7 +392,7 @@ BAD_TABLES = [
         InvalidArgument,
         "one column called label or target or class or y, got 2 among",
     ),
-    ("t.csv", CSV, {"label": "colour"}, UnknownName, "label column of .* 'colour': did you mean 'color'"),
+    ("t.csv", CSV, {"label": "colour"}, UnknownName, "label column of .* must be one of .*, got 'colour'. Did you mean 'color'"),
     ("t.csv", "x,x,y\n1,2,0\n3,4,1\n", {}, InvalidArgument, "different names, got several columns called 'x'. Rename"),
     (
         "t.csv",

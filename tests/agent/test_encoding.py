@@ -476,7 +476,7 @@ def test_damaged_and_foreign_data():
             "column of rows must be one of .*, got 'topik'. Did you mean 'topic'",
         ),
         (pl.DataFrame([changed(price=...)]), InvalidFeatures, "rows must have the columns .*, got no column 'price'"),
-        (pd.DataFrame(ROWS).rename(columns={"age": 7}), UnknownName, "column of rows 7"),
+        (pd.DataFrame(ROWS).rename(columns={"age": 7}), UnknownName, "column of rows must be one of .*, got 7"),
         (
             pd.concat([pd.DataFrame([ROW]), pd.DataFrame([ROW])], axis=1),
             InvalidArgument,
@@ -583,7 +583,7 @@ def test_products_that_overflow_are_refused():
         ),
         (pd.DataFrame([[1, 2]], columns=["x", "x"]), InvalidArgument, "columns whose names are text and differ, got"),
         (3, InvalidArgument, "sample must be a DataFrame of pandas or polars, .* got a value of type int"),
-        ([{"x": 1}, {"y": 1}], UnknownName, "column of row must be one of .*, got 1 of sample 'y'"),
+        ([{"x": 1}, {"y": 1}], UnknownName, "column of row 1 of sample must be one of x, got 'y'"),
         ([{"x": 1, "y": 1}, {"y": 1}], InvalidFeatures, "row 1 of sample must have the columns .*, got no column 'x'"),
         ([{"x": 1}, {"x": "a"}], InvalidFeatures, "Column 'x' must be a number in row 1 of sample, got 'a'"),
         ([{"x": "a"}, {"x": 1}], InvalidFeatures, "Column 'x' must be text in row 1 of sample, got 1"),

@@ -175,7 +175,7 @@ def test_an_agent_that_is_full_goes_on_with_more_room(tmp_path):
     agent, waiting = full(tmp_path, warmup="none")
     remedy = r"Agent.load\(path, make\('glm_tsl', capacity=6, warmup='none'\)\)"
     with pytest.raises(
-        errors.HistoryFull, match=rf"All 3 rows are taken\. Give a larger capacity.*newest\. An agent.*{remedy}"
+        errors.HistoryFull, match=rf"All 3 rows are taken\. Give a larger capacity.*newest\. Save the agent.*{remedy}"
     ):
         agent.learn(waiting, [1.0, 0.0])
     larger = Agent.load(tmp_path / "agent.npz", make("glm_tsl", capacity=6, warmup="none"))
