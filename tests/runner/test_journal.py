@@ -88,7 +88,9 @@ def test_parts_that_do_not_tell_their_maker_need_their_manifest(half):
 def test_a_manifest_that_is_none_of_ours_is_not_overwritten(tmp_path):
     (tmp_path / record.MANIFEST).write_text(DAMAGED["of another program"])
     before = contents(tmp_path)
-    with pytest.raises(InvalidArgument, match=r"is damaged, or of another program, and no finished parts"):
+    with pytest.raises(
+        InvalidArgument, match=r"is damaged or belongs to another program, and there are no finished parts\."
+    ):
         opened(tmp_path)
     assert contents(tmp_path) == before
 
@@ -111,7 +113,7 @@ def test_a_directory_is_gone_on_with_only_under_its_own_settings(tmp_path):
 @pytest.mark.parametrize("name", ["report.html", "summary.csv", "claims.json", "regret.parquet", "figure1-log.pdf"])
 def test_a_file_that_no_run_has_written_is_not_overwritten(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(InvalidArgument, match=f"holds {name} that no run has written, .*--out"):
+    with pytest.raises(InvalidArgument, match=f"holds {name}, which no run has written and .*--out"):
         run(STUDY, tmp_path, stream=io.StringIO())
     assert contents(tmp_path).keys() == {(tmp_path / name).relative_to(tmp_path)}
     assert (tmp_path / name).read_text() == "mine"
