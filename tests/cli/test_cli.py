@@ -73,7 +73,7 @@ def test_output_that_is_in_the_way(tmp_path, capsys):
     (tmp_path / "FILE").write_text("mine")
     for command in (["arena", "--quick"], ["reproduce", "logistic"]):
         assert cli.main([*command, "--policies", "uniform", "--out", str(tmp_path / "FILE")]) == 2
-        assert "FILE' is a file: give a directory" in capsys.readouterr().err
+        assert "FILE' is a file. Choose another directory." in capsys.readouterr().err
     assert (tmp_path / "FILE").read_text() == "mine"
 
 

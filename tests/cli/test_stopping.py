@@ -25,15 +25,15 @@ def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
 
     code, said = end(KeyboardInterrupt())
     assert code == 130
-    assert "run the same command again" in said
+    assert "Run the same command again" in said
     code, said = end(explorax.runner.RunFailed("a worker process was killed"))
     assert code == 1
     assert said.startswith("explorax: a worker process was killed\n")
-    assert "run the same command again" in said
+    assert "Run the same command again" in said
     code, said = end(explorax.errors.CannotWrite("out/summary.csv could not be written: No space left on device."))
     assert code == 1
     assert said.startswith("explorax: out/summary.csv could not be written: No space left on device.\n")
-    assert "run the same command again" in said
+    assert "Run the same command again" in said
     code, said = end(OSError("the host cannot be reached"))
     assert code == 1
     assert said == "explorax: the host cannot be reached\n"

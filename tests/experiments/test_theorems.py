@@ -225,7 +225,7 @@ def test_the_figure_shows_what_the_bounds_are_compared_with():
         assert bound.max_gap == promised.max_gap.max()
     drawn = plot.figure(summarize.series(results, "regret"), scale="log", bounds=bounds)
     (legend,) = drawn.legends
-    shown = [TSL, FPL, "bound of Theorem 1", "bound of Theorem 2", "worst instance", "n Δmax, most possible"]
+    shown = [TSL, FPL, "bound of Theorem 1", "bound of Theorem 2", "worst instance", "n Δmax, largest possible"]
     assert [text.get_text() for text in legend.get_texts()] == shown
     for axes, here in zip(drawn.axes, (bounds[:2], bounds[2:]), strict=True):
         assert [text.get_text() for text in axes.texts] == [r"$\tau$", r"$\tau$"]
