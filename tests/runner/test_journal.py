@@ -66,7 +66,7 @@ def test_a_run_goes_on_from_its_parts_without_a_manifest(half):
 def test_parts_of_another_run_are_not_gone_on_with(half, content, monkeypatch):
     (half / record.MANIFEST).unlink() if content is None else damage(half, content)
     before = contents(half)
-    refused = "no manifest.json that can be read, and 1 of 1 parts are of other settings, data or software: choose"
+    refused = r"no readable manifest\.json, and 1 of 1 parts are of other settings, data or software\. Choose"
     with pytest.raises(InvalidArgument, match=refused):
         opened(half, replace(STUDY, seed=1))
     monkeypatch.setattr(journal, "maker", lambda study, together: MAKER | {"code": "other"})

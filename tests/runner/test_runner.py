@@ -266,8 +266,8 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     small = study(dims=[2], rounds=30, instances=4, curves=THREE)
     stream = io.StringIO()
     outputs = run(small, tmp_path, figure=Figure(bound=True), stream=stream)
-    assert [line.split(":")[0].split(";")[0] for line in stream.getvalue().splitlines()] == [
-        "2 tasks in this process",
+    assert [line.split(":")[0].split(".")[0] for line in stream.getvalue().splitlines()] == [
+        "Running 2 tasks in this process",
         "[1/2] Uniform, d = 2, instances 0 to 3",
         "[2/2] LinTS (informal) + LinTS (theory), d = 2, instances 0 to 3",
     ]

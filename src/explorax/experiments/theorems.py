@@ -43,7 +43,7 @@ RIDGE = 1e-3
 TOLERANCE = 1e-3  # error of a score that a fit may leave
 COMPARED = (
     "Thin lines are the worst instance. Dashed lines are the lowest bound of any instance, from the end of the longest "
-    "exploration τ (dotted). The grey line is the most regret that any policy could have."
+    "exploration τ (dotted). The gray line is the most regret that any policy could have."
 )
 LABELS = {"glm_tsl": "GLM-TSL (theory)", "glm_fpl": "GLM-FPL (theory)"}
 

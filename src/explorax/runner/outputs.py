@@ -18,7 +18,7 @@ from explorax.summarize import Summary
 from explorax.text import listed
 
 REGRET = "regret.parquet"
-CAPTIONS = {"regret": "Mean regret so far", "reward": "Mean of the average reward so far"}
+CAPTIONS = {"regret": "Mean cumulative regret after n rounds", "reward": "Mean average reward in the first n rounds"}
 LINEAR = Figure()  # no figure in addition to the one with linear axes
 
 
@@ -159,9 +159,9 @@ def draw(out: Path, study: Study, results: Sequence[Result], figure: Figure) -> 
             files.append(out / f"{study.stem}{one.suffix}.{kind}")
             plot.save(drawn, files[-1])
         axes = {"linear": "linear", "log": "logarithmic"}[one.scale]
-        said = f"{CAPTIONS[study.measure]} after n rounds over {over}, on {axes} axes. Bands are ± 1 standard error."
+        said = f"{CAPTIONS[study.measure]} over {over}, on {axes} axes. Bands are ± 1 standard error."
         described = (
-            f"Line chart with {axes} axes: {CAPTIONS[study.measure].lower()} over rounds, with a panel for "
+            f"Line chart with {axes} axes: {CAPTIONS[study.measure].lower()}, with a panel for "
             f"{listed(panels)} and a line for {listed(labels)}. The tables have the values after the last round."
         )
         pictures.append(Picture(plot.to_bytes(drawn), " ".join(filter(None, [said, one.remark])), described))
