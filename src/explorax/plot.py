@@ -46,7 +46,7 @@ class Bound(NamedTuple):
     regret: np.ndarray
     explored: int = 0  # τ, a vertical line
     worst: np.ndarray | None = None  # regret of the worst instance at each checkpoint of the curve, a thin line
-    max_gap: float = 0.0  # Δmax, what a round can cost: t Δmax is a grey line
+    max_gap: float = 0.0  # Δmax, the largest cost of a round: t Δmax is a gray line
 
 
 def bounds(

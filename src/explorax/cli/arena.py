@@ -8,11 +8,11 @@ from explorax.cli.stopping import resumable
 from explorax.text import table
 
 ABOUT = """\
-Play all policies on families of random problems: logistic bandits with logits of
-standard deviation 1 and 3 (d = 5, 10, 20), with a saturated best arm, with sparse
-features and with changing arms; counts; and labelled data.  Each policy plays twice: with
-its default settings, and with the amount of exploration that does best on separate
-instances (--tuning), which are not reported.
+Play all policies on families of random problems: logistic bandits with logits
+of standard deviation 1 and 3 (d = 5, 10, 20), with a saturated best arm, with
+sparse features and with changing arms; counts; and labelled data.  Each policy
+plays twice: with its default settings, and with the amount of exploration that
+does best on separate instances (--tuning), which are not reported.
 """
 AROUND = """\
 examples:
@@ -20,10 +20,10 @@ examples:
   explorax arena --problems logistic-5 saturated --policies glm_tsl evill rand_ucb
   explorax arena --data data --out results/arena
 
-files in the output directory: standings.csv and standings.md (regret and its difference
-from GLM-TSL, with intervals, and time per round), ranks.png and ranks.pdf, arena.html (an
-interactive page), and a directory of records for each problem.  If the command is stopped,
-run it again to continue.
+files in the output directory: standings.csv and standings.md (regret and its
+difference from GLM-TSL, with intervals, and time per round), ranks.png and
+ranks.pdf, arena.html (an interactive page), and a directory of records for each
+problem.  If the command is stopped, run it again to continue.
 
 """
 

@@ -116,6 +116,8 @@ def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
     body = [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves]
     print(table([["", *panels], *body], indent="  "))
     print_claims(outputs.claims)
+    if outputs.claims and getattr(options, "quick", False):
+        print("\n  This is a small version. The claims are about the full experiment, without --quick.")
     print_files(outputs.files)
     return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in outputs.claims) else DONE
 

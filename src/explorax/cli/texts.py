@@ -22,10 +22,10 @@ examples:
   explorax reproduce logistic                Figure 1 as in the paper
   explorax reproduce deep --quick            a small version of Figure 2
   explorax reproduce deep --data DIR         Figure 2 as in the paper
-  explorax reproduce theorems                regret under the bounds of the theorems
+  explorax reproduce theorems                regret under the theorems' bounds
   explorax run --example > mine.toml         settings of a study of your own
   explorax run mine.toml                     run that study
-  explorax report results/logistic           write tables, figures and report anew
+  explorax report results/logistic           write the report anew
   explorax policies                          list all policies
   explorax theory --features 5 --rounds 50000
 
@@ -38,11 +38,11 @@ Reproduce Figure 1 of the paper: regret in logistic bandits.
 
 An instance has K = 100 arms, drawn uniformly from [-1, 1]^d and fixed, and a
 parameter theta ~ N(0, (3/d) I).  Pulling arm x pays 1 with probability
-1 / (1 + exp(-x'theta)), and 0 otherwise.  GLM-UCB, UCB-GLM, GLM-TSL and GLM-FPL
-play the same 100 instances for 50 000 rounds in each of d = 5, 10, 20 dimensions,
-both with the exploration that the theorems ask for ("theory") and with the milder
-exploration that is usual in practice ("informal").  Regret is the expected reward
-of the best arm minus that of the pulled arm, summed over the rounds.
+1 / (1 + exp(-x'theta)), and 0 otherwise.  GLM-UCB, UCB-GLM, GLM-TSL and GLM-FPL play the
+same 100 instances for 50 000 rounds in each of d = 5, 10, 20 dimensions, both
+with the exploration that the theorems ask for ("theory") and with the milder
+exploration that is usual in practice ("informal").  Regret is the expected
+reward of the best arm minus that of the pulled arm, summed over the rounds.
 
 The paper's claims about the figure are then checked.
 """
@@ -74,8 +74,8 @@ examples:
   explorax reproduce logistic --bound --out results/with-bounds
   explorax reproduce logistic --parameter-variance printed --out results/printed
 
-how long it takes: the full run is 120 million rounds; --quick is 50 times smaller and
-spends most of its time compiling.  The display shows the time left.
+how long it takes: the full run is 120 million rounds; --quick is 50 times
+smaller and spends most of its time compiling.  The display shows the time left.
 
 """
 AROUND_LOGISTIC += FILES
@@ -83,13 +83,14 @@ AROUND_LOGISTIC += FILES
 DEEP = """\
 Reproduce Figure 2 of the paper: average reward in deep bandits.
 
-A round shows K = 10 random images.  An image of the target label, which the policy
-does not know, pays 1 with probability 0.75, any other image with probability 0.25.
-DeepFPL trains a neural network on perturbed rewards, and DeepFL trains one on the
-rewards themselves.  repGLM-FPL trains a network on random arms in the first m
-percent of the rounds, then plays GLM-FPL on its hidden layer.  All play the same
-500 instances, 50 for each label, for 10 000 rounds on MNIST and on Fashion-MNIST,
-with ReLU and with tanh units.  The best possible average reward is 0.576.
+A round shows K = 10 random images.  An image of the target label, which the
+policy does not know, pays 1 with probability 0.75, any other image with
+probability 0.25.  DeepFPL trains a neural network on perturbed rewards, and
+DeepFL trains one on the rewards themselves.  repGLM-FPL trains a network on
+random arms in the first m percent of the rounds, then plays GLM-FPL on its
+hidden layer.  All play the same 500 instances, 50 for each label, for 10 000
+rounds on MNIST and on Fashion-MNIST, with ReLU and with tanh units.  The best
+possible average reward is 0.576.
 
 The paper's claims about the figure are then checked.
 """
@@ -101,32 +102,34 @@ examples:
   explorax reproduce deep --policies deep_fpl uniform --replay uniform
   explorax reproduce deep --datasets mine.csv --rounds 5000 --instances 50
 
-the data: MNIST and Fashion-MNIST are downloaded once, into the user's cache.  With
---data DIR, or EXPLORAX_DATA=DIR in the environment, nothing is downloaded: DIR/mnist
-and DIR/fashion-mnist must contain the files train-images-idx3-ubyte.gz and
-train-labels-idx1-ubyte.gz, as they were published.  The digits come with scikit-learn.
-A file of your own is a CSV or Parquet table whose labels are in the column `label`, or
-in the column that --label names.
+the data: MNIST and Fashion-MNIST are downloaded once, into the user's cache.
+With --data DIR, or EXPLORAX_DATA=DIR in the environment, nothing is downloaded:
+DIR/mnist and DIR/fashion-mnist must contain the files
+train-images-idx3-ubyte.gz and train-labels-idx1-ubyte.gz, as they were
+published.  The digits come with scikit-learn.  A file of your own is a CSV or
+Parquet table whose labels are in the column `label`, or in the column that
+--label names.
 
-how long it takes: the full run is 120 million rounds, each with a training step, and
-is meant for a GPU.  The display shows the time left.
+how long it takes: the full run is 120 million rounds, each with a training
+step, and is meant for a GPU.  The display shows the time left.
 
 """
 AROUND_DEEP += FILES
 
 THEOREMS = """\
-Play GLM-TSL and GLM-FPL as Theorems 1 and 2 ask, and compare their regret with the
-bounds of the theorems.
+Play GLM-TSL and GLM-FPL as Theorems 1 and 2 ask, and compare their regret with
+the bounds of the theorems.
 
-An instance has K = 100 arms with one non-zero feature each, uniform on [-1, 1].  theta
-is s (1, 2, ..., d) / |(1, 2, ..., d)|, of known length s, so that the smallest slope of
-the mean near theta is known.  The exploration scale a and the tau rounds of initial
-exploration are computed from that slope, as in the theorems.  Rewards are 0 or 1
-(s = 0.2), or normal with standard deviation 0.02 (s = 1).
+An instance has K = 100 arms with one non-zero feature each, uniform on [-1, 1].
+theta is s (1, 2, ..., d) / |(1, 2, ..., d)|, of known length s, so that the
+smallest slope of the mean near theta is known.  The exploration scale a and the
+tau rounds of initial exploration are computed from that slope, as in the
+theorems.  Rewards are 0 or 1 (s = 0.2), or normal with standard deviation 0.02
+(s = 1).
 
-The command then checks that the regret of every instance is under its bound.  The bounds
-are loose: the claims and the figure compare them with n Delta_max, the most regret that
-any policy could have.
+The command then checks that the regret of every instance is under its bound.
+The bounds are loose: the claims and the figure compare them with n Delta_max,
+the most regret that any policy could have.
 """
 
 AROUND_THEOREMS = """\
@@ -144,42 +147,44 @@ RUN = """\
 Run a study of your own: any policies of `explorax policies`, with any settings,
 on a random environment.  The settings are in a TOML file:
 
-  environment            "logistic" (rewards of 0 and 1), "gaussian", "poisson", or
-                         "classification" (a data set in which one label pays)
-  dims                   list of numbers of features d, one panel of the figure for
-                         each
+  environment            "logistic" (rewards of 0 and 1), "gaussian", "poisson",
+                         or "classification" (a data set in which one label
+                         pays)
+  dims                   list of numbers of features d, one panel of the figure
+                         for each
   panels                 list of tables, instead of dims:
       label              name of the panel
       environment_settings, curve_settings
-                         settings that are added to those of the environment, and
-                         to those of the curves whose policies take them
-      tags               columns of summary.csv that name the panel (default: its
-                         label)
+                         settings that are added to those of the environment,
+                         and to those of the curves whose policies take them
+      tags               columns of summary.csv that name the panel (default:
+                         its label)
   rounds                 length n of a run
   curves                 list of tables, one for each curve of the figure:
       policy             a name from `explorax policies`
       design             "informal" or "theory" (default: "informal")
       label              name of the curve (default: from policy and design)
-      settings           arguments of the policy, as for explorax.make; the family of
-                         the rewards is that of the environment
+      settings           arguments of the policy, as for explorax.make; the
+                         family of the rewards is that of the environment
   name                   name of the study; the results go to results/NAME
-  measure                "regret", or "reward" for the average per round (default:
-                         "regret")
-  instances              number of random problems that each curve plays (default:
-                         100)
+  measure                "regret", or "reward" for the average per round
+                         (default: "regret")
+  instances              number of random problems that each curve plays
+                         (default: 100)
   seed                   seed of the random problems and policies (default: 0)
   checkpoints            how many times regret is recorded, or a list of rounds
                          (default: 100)
-  spacing                spacing of the checkpoints, "even" or "log" (default: "even")
-  environment_settings   table of arguments of the environment: n_arms (default: 100),
-                         parameter_variance, nonzero (number of non-zero features of
-                         an arm), best_score (score of the best arm, to which theta
-                         is scaled), arms_change, fixed_arms, theta; for
-                         "classification": data ("digits", "mnist", "fashion" or
-                         the path of a CSV or Parquet file), label (column of the
-                         labels), n_arms (default: 10), high, low, target, intercept
-                         (whether examples get a feature that is 1; default: only
-                         if their numbers need one)
+  spacing                spacing of the checkpoints, "even" or "log" (default:
+                         "even")
+  environment_settings   table of arguments of the environment: n_arms (default:
+                         100), parameter_variance, nonzero (number of non-zero
+                         features of an arm), best_score (score of the best arm,
+                         to which theta is scaled), arms_change, fixed_arms,
+                         theta; for "classification": data ("digits", "mnist",
+                         "fashion" or the path of a CSV or Parquet file), label
+                         (column of the labels), n_arms (default: 10), high,
+                         low, target, intercept (whether examples get a feature
+                         that is 1; default: only if their numbers need one)
 
 `explorax run --example` prints a complete file to start from.
 """
@@ -217,15 +222,17 @@ policy = "uniform"
 """
 
 THEORY = """\
-Print what the theorems say about a problem with d features and n rounds: c1 (the
-width of the confidence set), and for each policy the exploration scale or width that
-its theorem prescribes, c2 (the reach of its perturbation), the smallest eigenvalue that
-G = sum x x' must have after the initial exploration, and the bound on the regret without
-the cost of that exploration.  In Python, `explorax.theory.describe(arms, rounds=n)`
-takes a matrix of arms and adds the number of exploration rounds.
+Print what the theorems say about a problem with d features and n rounds: c1
+(the width of the confidence set), and for each policy the exploration scale or
+width that its theorem prescribes, c2 (the reach of its perturbation), the
+smallest eigenvalue that G = sum x x' must have after the initial exploration,
+and the bound on the regret without the cost of that exploration.  In Python,
+`explorax.theory.describe(arms, rounds=n)` takes a matrix of arms and adds the
+number of exploration rounds.
 """
 
 REPORT = """\
-Write summary.csv, claims.json, the figures and report.html of a run anew from its
-records.  The run may be unfinished or still running, which the report then mentions.
+Write summary.csv, claims.json, the figures and report.html of a run anew from
+its records.  The run may be unfinished or still running, which the report then
+mentions.
 """

@@ -39,6 +39,7 @@ class Figure2(Study):
 
     title = "Average reward in deep bandits (Figure 2)"
     stem = "figure2"
+    paper_rounds = 10_000
     purpose = (
         "A reproduction of Figure 2 of Kveton et al., Randomized Exploration in Generalized Linear Bandits (AISTATS "
         "2020): exploration with neural networks, on images of which one label pays more than the others."
@@ -71,7 +72,7 @@ def study(
     datasets: Sequence[str] = ("mnist", "fashion"),
     activations: Sequence[str] = ("relu", "tanh"),
     label: str | None = None,
-    rounds: int = 10_000,
+    rounds: int = Figure2.paper_rounds,
     instances: int = 500,
     percents: Sequence[float] = (1, 5, 10, 20),
     replay: str = "recent",

@@ -31,6 +31,7 @@ class Figure1(Study):
     """The study of the paper's Figure 1, or a variation on it, judged by the paper's four claims."""
 
     title = "Regret in logistic bandits (Figure 1)"
+    paper_rounds = 50_000
     purpose = (
         "A reproduction of Figure 1 of Kveton et al., Randomized Exploration in Generalized Linear Bandits (AISTATS "
         "2020): policies that explore as their analysis asks (theory) and as is usual in practice (informal)."
@@ -49,7 +50,7 @@ class Figure1(Study):
 def study(
     *,
     dims: Sequence[int] = DIMS,
-    rounds: int = 50_000,
+    rounds: int = Figure1.paper_rounds,
     instances: int = 100,
     policies: Iterable[str] | None = None,
     ridge: float = 1.0,

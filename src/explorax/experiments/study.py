@@ -95,6 +95,7 @@ class Study:
 
     stem: ClassVar[str] = "figure1"  # how the names of its figures begin
     purpose: ClassVar[str] = ""  # a sentence that says why the study is run
+    paper_rounds: ClassVar[int] = 0  # length of a run in the paper
 
     environment: str
     panels: tuple[Panel, ...]
@@ -267,7 +268,9 @@ class Study:
             f"{who} {verb} the same {grouped(self.instances)} {problems} of the environment {self.environment} "
             f"for {grouped(self.rounds)} {'round' if self.rounds == 1 else 'rounds'}, {where}."
         )
-        return " ".join(filter(None, [self.purpose, played, DEFINED[self.measure]]))
+        paper = f"The paper plays {grouped(self.paper_rounds)} rounds; its claims may not hold in shorter runs."
+        shorter = paper if self.rounds < self.paper_rounds else ""
+        return " ".join(filter(None, [self.purpose, played, DEFINED[self.measure], shorter]))
 
     @property
     def optima(self) -> dict[str, float]:
