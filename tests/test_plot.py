@@ -24,57 +24,9 @@ def rewards():
     return summarize.series(fabricate.deep_results(), "reward")
 
 
-def lightness(colour):
-    """CIE L*, from 0 (black) to 100 (white)."""
-    srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    y = float(linear @ [0.2126, 0.7152, 0.0722])
-    return 116 * np.cbrt(y) - 16 if y > 0.008856 else 903.3 * y
-
-
 def panel_lines(axes):
     """The curves of a panel, without bounds."""
     return [line for line in axes.lines if line.get_marker() != "None"]
-
-
-def test_policies_differ_in_lightness_and_marker_and_designs_in_dash(curves):
-    look = plot.looks(curves)
-    assert len(set(look.values())) == 8
-    for policy in ("GLM-UCB", "UCB-GLM", "GLM-TSL", "GLM-FPL"):
-        theory_look, informal = look[f"{policy} (theory)"], look[f"{policy} (informal)"]
-        assert (theory_look.colour, theory_look.marker) == (informal.colour, informal.marker)
-        assert theory_look.dash == "solid"
-        assert informal.dash != "solid"
-        assert informal.hollow
-        assert not theory_look.hollow
-    shades = sorted(lightness(one.colour) for one in look.values() if not one.hollow)
-    assert min(np.diff(shades)) > 10
-    assert shades[-1] < 75  # and the lightest is dark enough for white paper
-    assert len({one.marker for one in look.values()}) == 4
-    assert (len(set(plot.COLOURS)), len(set(plot.MARKERS))) == (7, 8)
-
-
-def test_curves_of_figure_2_can_be_told_apart_by_colour_and_without(rewards):
-    more = [rewards[0]._replace(curve=name, policy=name) for name in ("neural_linear", "uniform")]
-    look = plot.looks([*rewards, *more])
-    assert len({one.colour for one in list(look.values())[:7]}) == 7
-    assert len({one.marker for one in look.values()}) == 8
-    deep_fpl, deep_fl, *variants = list(look.values())[:6]
-    assert lightness(deep_fl.colour) - lightness(deep_fpl.colour) > 40
-    assert deep_fpl.dash == deep_fl.dash == "solid"
-    assert len({one.dash for one in variants}) == 4
-    alone = [curve for curve in rewards if curve.policy == "rep_glm_fpl"]
-    assert plot.looks(alone).items() <= look.items()
-
-
-def test_looks_do_not_depend_on_what_else_is_drawn(curves):
-    alone = [curve for curve in curves if curve.policy == "glm_fpl"]
-    assert plot.looks(alone).items() <= plot.looks(curves).items()
-
-
-def test_two_curves_of_one_policy_and_design_can_be_told_apart(curves):
-    variants = [curves[5]._replace(curve=label) for label in ("a = 1", "a = 2", "a = 4")]
-    assert len({one.colour for one in plot.looks(variants).values()}) == 3
 
 
 @pytest.mark.parametrize(("dims", "grid"), [((5,), (1, 1)), ((5, 10, 20), (1, 3)), ((2, 3, 5, 8), (2, 2))])
@@ -113,10 +65,35 @@ def test_a_curve_far_above_the_others_does_not_press_them_to_the_floor(curves):
     second = sorted(float(curve.mean.max()) for curve in curves if curve.panel == "d = 5")[-2]
     assert axes.get_ylim()[1] == pytest.approx(1.3 * second)
     (note,) = axes.texts
-    assert re.fullmatch(r"GLM-UCB \(theory\): [\d.]+k", note.get_text())
+    assert re.fullmatch(r"GLM-UCB \(theory\)\n↑ [\d.]+k", note.get_text())
     without = plot.figure([curve for curve in curves if curve.curve != "GLM-UCB (theory)"]).axes[0]
     assert not without.texts
     assert without.get_ylim()[1] > second
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("ratio", [2.9, 3.1, 10.0, 300.0])
+def test_the_label_of_a_curve_that_leaves_a_panel_covers_no_curve(curves, ratio, power):
+    """Of three panels, the narrowest there are; a curve with t^power, and the second highest, which is linear."""
+    drawn = []
+    for panel in ("a", "b", "c"):
+        ours = curves[0]._replace(panel=panel)
+        steps = ours.rounds / ours.rounds[-1]
+        second = curves[2]._replace(panel=panel, mean=100 * steps, stderr=None)
+        drawn += [ours._replace(mean=100 * ratio * steps**power, stderr=None), second]
+    figure = plot.figure(drawn)
+    for axes in figure.axes:
+        assert len(axes.texts) == (ratio > plot.FAR_ABOVE)
+        for note in axes.texts:
+            box = note.get_window_extent(figure.canvas.get_renderer())
+            inside = axes.get_window_extent()
+            assert inside.x0 <= box.x0 < box.x1 <= inside.x1 + 1
+            assert inside.y0 <= box.y0 < box.y1 <= inside.y1
+            for line in panel_lines(axes):
+                points = line.get_transform().transform(line.get_xydata())
+                for x in np.linspace(box.x0, box.x1, 50):
+                    y = np.interp(x, points[:, 0], points[:, 1])
+                    assert not box.y0 <= y <= box.y1, (ratio, power)
 
 
 def test_average_rewards_are_drawn_below_their_optimum(rewards):
@@ -162,7 +139,7 @@ def test_bounds_are_the_theorems_and_need_a_log_scale(curves):
     ]
     at = theory.problem(n_features=5, rounds=50_000, n_arms=100)
     assert bounds[0].regret[-1] == pytest.approx(theory.regret_bound(bounds[0].policy, at))
-    with pytest.raises(InvalidArgument, match="scale='log'"):
+    with pytest.raises(InvalidArgument, match=r"scale must be 'log' with bounds, .* got 'linear'"):
         plot.figure(curves, bounds=bounds)
     drawn = plot.figure(curves, scale="log", bounds=bounds)
     for axes in drawn.axes:
@@ -214,7 +191,7 @@ def test_what_cannot_be_drawn_is_explained(curves):
         plot.figure(curves, scale="loglog")
     with pytest.raises(UnknownName, match=r"measure must be one of .*, got 'gain'"):
         plot.figure(curves, measure="gain")
-    with pytest.raises(InvalidArgument, match="use scale='linear'"):
+    with pytest.raises(InvalidArgument, match="scale must be 'linear' for average rewards"):
         plot.figure(curves, measure="reward", scale="log")
     with pytest.raises(InvalidArgument, match="nothing to draw"):
         plot.figure([])

@@ -1,7 +1,6 @@
 """Tables and growth statistics against NumPy by hand and known exponents."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from explorax import summarize
 from explorax.errors import InvalidArgument
 from explorax.record import Records, Result
-from explorax.summarize import Claim, Question, compare, growth
+from explorax.summarize import compare, growth
 from tests import fabricate
 
 COLUMNS = (
@@ -214,49 +213,3 @@ def test_growth_without_regret_is_slowest_and_never_nan():
 def test_growth_needs_instances_and_checkpoints(shape):
     with pytest.raises(InvalidArgument, match=r"Growth over .* needs two instances"):
         growth(played(np.ones(shape).cumsum(axis=1)))
-
-
-def always(answer):
-    return lambda found: (answer, {"x": {"value": 1.0}})
-
-
-def judged(answers, needs=("a",)):
-    """A claim whose answer depends on the panel."""
-
-    def judge(found):
-        return answers[found["a"].panel], {"x": {"value": 1.0}}
-
-    results = [result(played([[1.0], [2.0]]), panel=panel) for panel in ("wide", "narrow")]
-    return summarize.evaluate([Question("name", "Statement.", needs, judge)], results)
-
-
-def test_a_claim_holds_overall_if_it_holds_in_every_panel():
-    overall, wide, narrow = judged({"wide": True, "narrow": True})
-    assert (overall.holds, overall.panel, wide.panel, narrow.panel) == (True, None, "wide", "narrow")
-    overall, wide, narrow = judged({"wide": True, "narrow": False})
-    assert (overall.holds, wide.holds, narrow.holds) == (False, True, False)
-    assert overall.numbers == {"wide": {"holds": True}, "narrow": {"holds": False}}
-    assert (overall.verdict, wide.verdict) == ("does not hold", "holds")
-
-
-def test_a_claim_about_a_curve_that_is_missing_is_not_evaluated():
-    overall, wide, _ = judged({}, needs=("a", "b"))
-    assert (overall.holds, wide.holds, wide.verdict) == (None, None, "not evaluated")
-    assert wide.reason == "wide has no curve 'b', which the claim is about."
-    (overall,) = summarize.evaluate([Question("n", "S.", (), always(True))], [])
-    assert (overall.holds, overall.reason) == (None, "There are no results.")
-
-
-def test_claims_as_text_and_json(tmp_path):
-    numbers = {
-        "A against B": {"difference": -1234.56, "z": None, "late_share": 0.12345, "instances": 3, "linear": True}
-    }
-    claims = [Claim("n", "S.", True, numbers, panel="d = 5"), Claim("m", "T.", None, {}, "why")]
-    assert summarize.lines(claims[0]) == [
-        "A against B: difference -1234.6, z unknown, late share 0.1235, instances 3, linear yes"
-    ]
-    assert summarize.lines(claims[1]) == ["why"]
-    summarize.write_claims(tmp_path / "claims.json", claims)
-    read = json.loads((tmp_path / "claims.json").read_text())
-    assert [one["verdict"] for one in read] == ["holds", "not evaluated"]
-    assert read[0]["numbers"]["A against B"]["difference"] == -1234.56

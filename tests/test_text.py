@@ -33,6 +33,18 @@ def test_means_with_their_errors():
     assert text.with_error(-3.0, 1.0, 0, sign="+") == "-3 ± 1"
 
 
+def test_digits_are_grouped():
+    assert [text.grouped(value).replace("\N{NO-BREAK SPACE}", " ") for value in (7, 2_000, 1_234_567)] == [
+        "7",
+        "2 000",
+        "1 234 567",
+    ]
+
+
+def test_names_are_listed_as_in_a_sentence():
+    assert [text.listed(["a", "b", "c"][:count]) for count in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+
+
 ROWS = [["", "d = 5", "d = 10"], ["Uniform", "1", "2.5"], ["TSL", "10 ± 2", "-"]]
 
 

@@ -15,10 +15,10 @@ VERBS = frozenset(
     Accept Add Advance Allow Answer Append Apply Approximate Ask Assemble Assign Average Begin Bound Build Cache Call
     Cancel Carry Center Change Check Choose Claim Clear Clip Close Collect Combine Compare Compile Complete Compress
     Compute Condense Convert Copy Count Create Cut Decide Declare Decode Decorate Describe Discard Discount Divide
-    Download Draw Drop Duplicate Encode End Ensure Enter Estimate Evaluate Exclude Execute Expand Explain Explore
+    Download Draw Drop Duplicate Encode End Ensure Enter Escape Estimate Evaluate Exclude Execute Expand Explain Explore
     Export Extend Extract Factor Fill Filter Find Finish Fit Flatten Flush Fold Follow Forget Form Format Freeze
     Generate Get Give Group Guess Handle Hash Hold Identify Import Increase Initialize Insert Inspect Interpolate
-    Invert Iterate Join Keep Label Launch Learn Leave Let Limit Link List Load Lock Locate Log Look Lower Make Map Mark
+    Invert Iterate Join Judge Keep Label Launch Learn Leave Let Limit Link List Load Lock Locate Log Look Lower Make Map Mark
     Mask Match Maximize Measure Merge Minimize Mix Move Multiply Name Normalize Note Observe Offer Open Order Pack
     Pad Parse Pass Permute Perturb Pick Place Plan Play Plot Pose Predict Prepare Print Process Produce Project
     Propose Publish Pull Put Raise Rank Read Rebuild Recompute Record Recover Reduce Refer Refine Refit Refresh

@@ -19,7 +19,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from matplotlib.transforms import Bbox
 from results import Row, Table
 
-from explorax.plot import COLOURS, GREY, MARKERS, STYLE, thousands
+from explorax.looks import COLOURS, GREY, MARKERS, STYLE
+from explorax.plot import thousands
 
 LIBRARIES = list(dict.fromkeys(entry[0] for entry in ENTRIES))
 MARKER = 5.0  # points

@@ -1,22 +1,19 @@
-"""Figures of regret or average reward over rounds: panels, in them the mean of each curve ± 1 standard error as a band.
+"""Figures of regret or average reward over rounds: the mean of each curve, with a band of ± 1 standard error.
 
-A policy has a colour and a marker, a design a dash: solid with filled markers for the theory's, dotted with hollow ones
-for the informal.  Colours are from the palette of Okabe & Ito, which the colour-blind can tell apart, in an order in
-which the first ones also differ in lightness, so that the figure survives a printer without colours.  Curves of one
-policy that differ in its settings have colours, markers and dashes of their own.
-
-On a linear scale a curve far above all others would press these to the floor: its panel ends above the second highest
-curve, and a note says where the highest one goes.  On a log scale both axes are logarithmic, linear regret has slope 1,
-and there is room for the theorems' bounds, which lie orders of magnitude above the curves.  Average rewards lie close
-together and below their optimum: a panel of these shows what lies between the lowest curve and the optimum.
+On a linear scale, a curve far above all others would press these to the bottom of the panel.  Such a panel ends above
+the second highest curve, and a label gives the name and the last value of the curve that leaves it.  On a log scale
+both axes are logarithmic, linear regret has slope 1, and there is room for the theorems' bounds, which are orders of
+magnitude above the curves.  Average rewards are close together and below their optimum: a panel of these shows the
+range from the lowest curve to the optimum.
 """
 
 import io
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import style
@@ -30,44 +27,18 @@ from explorax import theory
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.files import write_atomically
 from explorax.glm.families import Family
+from explorax.looks import GREY, STYLE, Look, line_style, looks
 from explorax.summarize import MEASURES, Series
 
-BLACK, BLUE, ORANGE, GREEN, GREY = "#000000", "#0072B2", "#E69F00", "#009E73", "#666666"
-COLOURS = (BLACK, BLUE, ORANGE, GREEN, "#D55E00", "#CC79A7", "#56B4E9")
-MARKERS = ("s", "^", "o", "D", "v", "P", "X", "*")  # one more, so that all look different when colours come again
-Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
-INFORMAL: Dash = (0, (1, 1.1))
-DASHES: tuple[Dash, ...] = ("solid", (0, (4, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
-# The same look in every figure: policies, and how many curves of the same policy there are before.
-FAVOURITES: tuple[tuple[tuple[str, int], ...], ...] = (
-    (("glm_ucb", 0), ("ucb_glm", 0), ("glm_tsl", 0), ("glm_fpl", 0)),
-    (("deep_fpl", 0), ("deep_fl", 0), *(("rep_glm_fpl", count) for count in range(4)), ("neural_linear", 0)),
-)
 SCALES = ("linear", "log")
-THIN = 0.8  # lines that curves and bounds are compared with
+THIN = 0.8  # width of lines that curves and bounds are compared with
 PANELS_IN_A_ROW = 3
-FAR_ABOVE = 2.0  # the highest curve leaves a linear panel if it ends above this many times the second highest
-
-STYLE = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws the same
-    "font.size": 8.5,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "lines.dash_capstyle": "butt",
-    "pdf.fonttype": 42,  # text stays text
-}
+FAR_ABOVE = 3.0  # the highest curve leaves a linear panel if it ends above this many times the second highest
+LABEL_WIDTH = 18  # characters in a line of a label inside a panel
 
 
 class Bound(NamedTuple):
-    """A theorem's regret bound, to lay over the curves of one panel; and, where known, what to compare it with."""
+    """A theorem's regret bound, drawn over the curves of one panel, and what it is compared with if that is known."""
 
     policy: str
     panel: str
@@ -75,24 +46,25 @@ class Bound(NamedTuple):
     regret: np.ndarray
     explored: int = 0  # τ, a vertical line
     worst: np.ndarray | None = None  # regret of the worst instance at each checkpoint of the curve, a thin line
-    max_gap: float = 0.0  # Δmax, what a round can cost: t Δmax is a grey line
-
-
-class Look(NamedTuple):
-    """How a curve is drawn."""
-
-    colour: str
-    marker: str
-    hollow: bool
-    dash: Dash
+    max_gap: float = 0.0  # Δmax, the largest cost of a round: t Δmax is a gray line
 
 
 def bounds(
     curves: Iterable[Series], *, n_features: int, n_arms: int, family: str | Family = "bernoulli"
 ) -> list[Bound]:
-    """Bounds of Theorems 1 and 2 for the theory's designs among the curves of a panel, with the paper's constants.
+    """Return the bounds of Theorems 1 and 2 for the theory designs among the curves of a panel.
 
-    The τ rounds of exploration that the theorems ask for are left out, since the curves do not play them either.
+    The bounds have the constants of the paper's experiments.  The τ rounds of exploration that the theorems ask for are
+    left out, because the curves do not play them either.
+
+    Args:
+        curves: Curves of one panel.
+        n_features: Number of features d.
+        n_arms: Number of arms K.
+        family: Family of the rewards. Default: "bernoulli".
+
+    Returns:
+        One bound for each theory design of GLM-TSL and GLM-FPL.
     """
     found = []
     for curve in curves:
@@ -101,27 +73,6 @@ def bounds(
             if len(rounds):
                 at = theory.problem(n_features=n_features, rounds=int(rounds[-1]), n_arms=n_arms, family=family)
                 found.append(Bound(curve.policy, curve.panel, rounds, theory.regret_bounds(curve.policy, at, rounds)))
-    return found
-
-
-def looks(curves: Iterable[Series]) -> dict[str, Look]:
-    """The look of each curve by its label; a second curve of the same policy and design gets a colour of its own."""
-    keys: dict[str, tuple[str, int]] = {}
-    hollow: dict[str, bool] = {}
-    seen: dict[tuple[str, str], int] = {}
-    for curve in curves:
-        if curve.curve not in keys:
-            count = seen.get((curve.policy, curve.design), 0)
-            seen[curve.policy, curve.design] = count + 1
-            keys[curve.curve] = (curve.policy, count)
-            hollow[curve.curve] = curve.design == "informal"
-    favourites = [key for group in FAVOURITES if not set(group).isdisjoint(keys.values()) for key in group]
-    order = list(dict.fromkeys([*favourites, *keys.values()]))  # none of the paper's: start with the best colours
-    found = {}
-    for label, key in keys.items():
-        place = order.index(key)
-        dash = INFORMAL if hollow[label] else DASHES[(key[1] + place // len(COLOURS)) % len(DASHES)]
-        found[label] = Look(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], hollow[label], dash)
     return found
 
 
@@ -134,16 +85,29 @@ def figure(
     optima: Mapping[str, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """The figure: panels in the order in which the curves have them, in one legend below all curves by their labels.
+    """Draw curves over rounds, in panels with one legend below them.
 
-    `optima` are the largest possible average rewards, by panel; those that are not known are not drawn.
+    Args:
+        curves: Curves with their panels, both in the order of the figure.
+        measure: "regret" or "reward". Default: "regret".
+        scale: "linear" or "log", the scale of both axes. Default: "linear".
+        bounds: Regret bounds to draw over the curves, which need a log scale.
+        optima: The largest possible average rewards, by panel; a panel that is missing has no line.
+        title: Title above the panels. Default: none.
+
+    Returns:
+        The figure, laid out.
+
+    Raises:
+        InvalidArgument: If there is nothing to draw, or the scale does not suit the measure or the bounds.
+        UnknownName: If there is no such measure or scale.
     """
     _check_figure(curves, measure, scale, bounds)
     labels = list(dict.fromkeys(curve.panel for curve in curves))
     rows = math.ceil(len(labels) / PANELS_IN_A_ROW)
     columns = math.ceil(len(labels) / rows)
     look = looks(curves)
-    lines = [Line2D([], [], label=_literal(label), **_line(one)) for label, one in look.items()]
+    lines = [Line2D([], [], label=_literal(label), **line_style(one)) for label, one in look.items()]
     lines += _compared(bounds, curves, look)
     entry = 0.75 + 0.064 * max(len(str(line.get_label())) for line in lines)  # inches of a line of the legend
     width = 0.25 + max(2.55 * columns, entry * min(2, len(lines)))
@@ -187,20 +151,32 @@ def figure(
 
 
 def _check_figure(curves: Sequence[Series], measure: str, scale: str, bounds: Sequence[Bound]) -> None:
-    """Raise unless there is something to draw, in a way that can be drawn."""
+    """Raise `InvalidArgument` or `UnknownName` unless the figure can be drawn."""
     for name, value, known in (("scale", scale, SCALES), ("measure", measure, MEASURES)):
         if value not in known:
             raise UnknownName(name, value, known)
     if measure == "reward" and scale == "log":
-        raise InvalidArgument("scale='log' with measure='reward': averages change too little; use scale='linear'")
+        raise InvalidArgument("scale must be 'linear' for average rewards, which change too little for a log scale.")
     if bounds and scale != "log":
-        raise InvalidArgument(f"scale={scale!r} with bounds: they lie far above all curves; use scale='log'")
+        raise InvalidArgument(f"scale must be 'log' with bounds, which are far above all curves, got {scale!r}.")
     if not curves:
-        raise InvalidArgument("curves is empty: there is nothing to draw")
+        raise InvalidArgument("curves must have at least one curve, got none. There is nothing to draw.")
 
 
 def to_bytes(drawn: Figure, kind: str = "png", dpi: int = 200) -> bytes:
-    """The figure as a PNG, PDF or SVG file; the same bytes every time."""
+    """Return a figure as the content of a file, with the same bytes every time.
+
+    Args:
+        drawn: The figure.
+        kind: "png", "pdf" or "svg". Default: "png".
+        dpi: Resolution of a PNG, in dots per inch. Default: 200.
+
+    Returns:
+        The content of the file.
+
+    Raises:
+        UnknownName: If there is no such kind of file.
+    """
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
     if kind not in undated:
         raise UnknownName("kind of figure", kind, undated)
@@ -211,7 +187,7 @@ def to_bytes(drawn: Figure, kind: str = "png", dpi: int = 200) -> bytes:
 
 
 def save(drawn: Figure, path: Path, dpi: int = 200) -> None:
-    """Write the figure in the format that the file's name asks for."""
+    """Write a figure to a file, in the format that its name ends with: png, pdf or svg."""
     write_atomically(path, to_bytes(drawn, Path(path).suffix.removeprefix(".").lower(), dpi))
 
 
@@ -227,7 +203,7 @@ def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], measure: 
         axes.plot(
             rounds,
             mean,
-            **_line(one),
+            **line_style(one),
             markevery=_marked(rounds, position, len(labels), scale),
             zorder=3 + position / 99,
         )
@@ -246,7 +222,7 @@ def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], measure: 
 
 
 def _points(curve: Series, measure: str, scale: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """What is drawn of a curve: regret from round 0 on a linear scale, where there is some on a log scale."""
+    """Return the points of a curve: regret from round 0 on a linear scale, and only positive regret on a log scale."""
     if measure == "reward":
         return curve.rounds, curve.mean, curve.stderr
     if scale == "log":
@@ -258,7 +234,7 @@ def _points(curve: Series, measure: str, scale: str) -> tuple[np.ndarray, np.nda
 
 
 def _marked(rounds: np.ndarray, position: int, count: int, scale: str) -> list[int]:
-    """Where a curve has its five markers: shifted from curve to curve, so that they do not cover each other."""
+    """Return the places of five markers, shifted from curve to curve so that they do not cover each other."""
     if not len(rounds):
         return []
     places = (np.arange(5) + (position + 0.5) / count) / 5
@@ -269,6 +245,7 @@ def _marked(rounds: np.ndarray, position: int, count: int, scale: str) -> list[i
 
 
 def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) -> None:
+    """Set limits that show all curves, or all but the highest one if it is far above, which then gets a label."""
     axes.set_xlim(0, max(float(curve.rounds[-1]) for curve in curves))
     ends = sorted(curves, key=lambda curve: float(curve.mean.max()))
     top = float(ends[-1].mean.max())
@@ -279,15 +256,16 @@ def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) 
     axes.set_ylim(0, 1.3 * second)
     highest = ends[-1]
     leaves = float(np.interp(1.3 * second, highest.mean, highest.rounds))
-    on_the_right = leaves < 0.5 * axes.get_xlim()[1]
-    # On its left, the curve runs below the text: it must end where the curve is a line of text lower.
-    beside = leaves if on_the_right else float(np.interp(1.1 * second, highest.mean, highest.rounds))
+    # Regret that leaves the panel early has room for its label on the right, above all other curves; regret that leaves
+    # late, which only a convex curve does, has it on the left.
+    early = leaves < 0.5 * axes.get_xlim()[1]
     axes.annotate(
-        f"{_literal(highest.curve)}: {thousands(top)}" if on_the_right else f"{thousands(top)}",
-        (beside, 1.3 * second),
-        xytext=(5 if on_the_right else -5, -2),
+        f"{_literal(textwrap.fill(highest.curve, LABEL_WIDTH))}\n↑ {thousands(top)}",
+        (1 if early else 0, 1),
+        xycoords="axes fraction",
+        xytext=(-1 if early else 4, -1),
         textcoords="offset points",
-        ha="left" if on_the_right else "right",
+        ha="right" if early else "left",
         va="top",
         fontsize=7.5,
         color=look[highest.curve].colour,
@@ -295,7 +273,7 @@ def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) 
 
 
 def _reward_limits(axes: Axes, curves: Sequence[Series], optimum: float | None) -> None:
-    """From the lowest curve to the highest or to the optimum, which is drawn, with some air."""
+    """Set limits from the lowest curve to the highest one or to the optimum, and draw the optimum."""
     means = np.concatenate([curve.mean for curve in curves] + ([] if optimum is None else [np.array([optimum])]))
     low, high = float(means.min()), float(means.max())
     air = 0.12 * (high - low) or 0.05
@@ -308,7 +286,7 @@ def _reward_limits(axes: Axes, curves: Sequence[Series], optimum: float | None) 
 
 
 def _log_limits(panels: Iterable[Axes], curves: Sequence[Series], bounds: Sequence[Bound]) -> None:
-    """The same limits for all panels, from what is drawn and not from the bands."""
+    """Set the same limits in all panels, from curves and bounds but not from the bands."""
     means = np.concatenate([curve.mean[curve.mean > 0] for curve in curves] or [np.ones(1)])
     rounds = np.concatenate([curve.rounds for curve in curves])
     highest = [np.append(bound.regret, bound.max_gap * rounds.max() or bound.regret[:1]) for bound in bounds]
@@ -320,21 +298,8 @@ def _log_limits(panels: Iterable[Axes], curves: Sequence[Series], bounds: Sequen
         axes.set_ylim(0.7 * float(regrets.min()), 1.6 * float(regrets.max()))
 
 
-def _line(one: Look) -> dict[str, Any]:
-    return {
-        "color": one.colour,
-        "linestyle": one.dash,
-        "linewidth": 1.5,
-        "marker": one.marker,
-        "markersize": 4.2,
-        "markerfacecolor": "white" if one.hollow else one.colour,
-        "markeredgecolor": one.colour,
-        "markeredgewidth": 0.9,
-    }
-
-
 def _draw_bounds(axes: Axes, bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str, Look]) -> None:
-    """Bounds with what they are compared with, which the legend explains, or else alone, with a note beside them."""
+    """Draw bounds with the lines that they are compared with, or alone with a label beside them."""
     for bound in bounds:
         curve = next(curve for curve in curves if curve.policy == bound.policy)
         line = _bound_line(bound, look[curve.curve])
@@ -359,8 +324,18 @@ def _draw_bounds(axes: Axes, bounds: Sequence[Bound], curves: Sequence[Series], 
 
 
 def _bound_line(bound: Bound, look: Look) -> dict[str, Any]:
-    """Dashes.  Where μ̇min = μ̇max the two theorems' bounds are equal, so the second fills the gaps of the first; where
-    they begin in different rounds that cannot be, so the second has shorter dashes."""
+    """Return the dashed line of a bound.
+
+    If μ̇min = μ̇max the two theorems' bounds are equal, so the second one fills the gaps of the first.  If they begin in
+    different rounds they are not equal, and the second one has shorter dashes.
+
+    Args:
+        bound: The bound.
+        look: The look of the curve that the bound is about.
+
+    Returns:
+        Arguments of `matplotlib.axes.Axes.plot`.
+    """
     second = _theorem(bound) == 2
     dash = (0, (3, 5) if second else (9, 4)) if bound.explored else (6.0 if second else 0.0, (5, 7))
     return {"color": look.colour, "linestyle": dash, "linewidth": 1.3}
@@ -371,7 +346,7 @@ def _theorem(bound: Bound) -> int:
 
 
 def _compared(bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str, Look]) -> list[Line2D]:
-    """The legend's lines for bounds that are compared with something, and for that."""
+    """Return the lines of the legend for bounds, and for what they are compared with."""
     colours = {curve.policy: look[curve.curve] for curve in curves}
     kinds = {bound.policy: bound for bound in bounds if bound.max_gap}
     lines = [
@@ -380,17 +355,17 @@ def _compared(bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str,
     ]
     if kinds:
         lines.append(Line2D([], [], label="worst instance", color=colours[next(iter(kinds))].colour, linewidth=THIN))
-        lines.append(Line2D([], [], label="n Δmax, most possible", color=GREY, linewidth=THIN))
+        lines.append(Line2D([], [], label="n Δmax, largest possible", color=GREY, linewidth=THIN))
     return lines
 
 
 def _literal(text: str) -> str:
-    """Text as it is: a $ would start a formula."""
+    """Escape $, which would start a formula in matplotlib."""
     return text.replace("$", r"\$")
 
 
 def thousands(value: float) -> str:
-    """A number of an axis: 500, 2k, 12.5k, 1M."""
+    """Return a number as it is written on an axis: 500, 2k, 12.5k, 1M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"

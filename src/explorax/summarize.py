@@ -1,4 +1,4 @@
-"""Summaries of results: tables, curves over rounds, and claims that hold or do not.
+"""From results to tables, curves over rounds, comparisons and the growth of regret.
 
 The measure of an instance is its cumulative regret, the less the better, or its reward per round so far, the more the
 better.  Means and standard errors are over instances.  Two policies are compared on the instances that both played, by
@@ -22,9 +22,8 @@ and was made after looking at curves of trial runs: docs/results.md shows where 
 
 import csv
 import io
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +39,6 @@ MEASURES = ("regret", "reward")
 CLIP = (-1.0, 2.0)  # of the growth exponent, which is −∞ if no regret is paid at the end
 STEADY = 1e-3  # relative spread of the increments of an instance that always pulls the same arm
 
-Numbers = dict[str, dict[str, float | int | bool | None]]
 Tags = Mapping[str, str | int]
 
 
@@ -100,31 +98,6 @@ class Growth(NamedTuple):
     def linear(self) -> bool:
         """Whether mean regret grows linearly, i.e. its growth exponent is above 3/4."""
         return self.exponent > LINEAR_ABOVE
-
-
-class Claim(NamedTuple):
-    """A statement about a run, with the verdict and the numbers behind it."""
-
-    name: str
-    statement: str
-    holds: bool | None  # None: not evaluated; `reason` says why
-    numbers: Numbers
-    reason: str = ""
-    panel: str | None = None  # None: in every panel
-
-    @property
-    def verdict(self) -> str:
-        """The verdict in words: "holds", "does not hold" or "not evaluated"."""
-        return {True: "holds", False: "does not hold", None: "not evaluated"}[self.holds]
-
-
-class Question(NamedTuple):
-    """A claim before it is judged: the labels of its curves, and a function from their results to (holds, numbers)."""
-
-    name: str
-    statement: str
-    needs: tuple[str, ...]
-    judge: Callable[[Mapping[str, Result]], tuple[bool, Numbers]]
 
 
 def measured(records: Records, measure: str) -> np.ndarray:
@@ -215,17 +188,6 @@ def compare(first: Result, second: Result, measure: str) -> Comparison:
     return Comparison(mean, stderr, mean / stderr if stderr > 0 else None, len(common), beats)
 
 
-def beat(pairs: Sequence[tuple[str, str]], measure: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
-    """Test whether the first curve of each pair beats the second; return the verdict and the numbers."""
-    verdicts = []
-    numbers: Numbers = {}
-    for one, other in pairs:
-        comparison = compare(found[one], found[other], measure)._asdict()
-        verdicts.append(comparison.pop("beats"))
-        numbers[f"{one} against {other}"] = comparison
-    return all(verdicts), numbers
-
-
 def growth(records: Records) -> Growth:
     """Estimate how fast the mean regret grows late in the run."""
     rounds, count = records.rounds, len(records.instances)
@@ -265,63 +227,3 @@ def _log_slope(rounds: np.ndarray, mean: np.ndarray) -> float | None:
         return None
     x, y = np.log(rounds[used]), np.log(mean[used])
     return float(np.sum((x - x.mean()) * (y - y.mean())) / np.sum((x - x.mean()) ** 2))
-
-
-def evaluate(questions: Sequence[Question], results: Sequence[Result]) -> list[Claim]:
-    """Evaluate each claim in all panels together, then in each panel; give the reason if results cannot answer it."""
-    claims = []
-    for question in questions:
-        each = [_judge(question, results, panel) for panel in dict.fromkeys(result.panel for result in results)]
-        claims += [in_every_panel(question.name, question.statement, each), *each]
-    return claims
-
-
-def _judge(question: Question, results: Sequence[Result], panel: str) -> Claim:
-    here = {result.curve: result for result in results if result.panel == panel}
-    missing = [label for label in question.needs if label not in here]
-    try:
-        if missing:
-            raise InvalidArgument(f"{panel} has no curve {missing[0]!r}, which the claim is about.")
-        holds, numbers = question.judge(here)
-    except InvalidArgument as error:  # or there are too few instances or checkpoints
-        return Claim(question.name, question.statement, None, {}, str(error), panel)
-    return Claim(question.name, question.statement, bool(holds), numbers, "", panel)
-
-
-def in_every_panel(name: str, statement: str, each: Sequence[Claim]) -> Claim:
-    """Return a claim about all panels from its verdicts in each."""
-    numbers: Numbers = {str(claim.panel): {"holds": claim.holds} for claim in each}
-    verdicts = [claim.holds for claim in each]
-    if False in verdicts:
-        return Claim(name, statement, False, numbers)
-    reasons = [claim.reason for claim in each if claim.holds is None]
-    if reasons or not each:
-        return Claim(name, statement, None, numbers, " ".join(reasons) or "There are no results.")
-    return Claim(name, statement, True, numbers)
-
-
-def lines(claim: Claim) -> list[str]:
-    """Return the numbers of a claim as text, or the reason why it was not evaluated."""
-    if claim.holds is None:
-        return [claim.reason]
-    return [
-        f"{about}: " + ", ".join(f"{name.replace('_', ' ')} {_text(value)}" for name, value in numbers.items())
-        for about, numbers in claim.numbers.items()
-    ]
-
-
-def _text(value: float | int | bool | None) -> str:
-    match value:
-        case None:
-            return "unknown"
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return str(value)
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}"
-
-
-def write_claims(path: Path, claims: Iterable[Claim]) -> None:
-    """Write claims with their verdicts to claims.json."""
-    plain = [claim._asdict() | {"verdict": claim.verdict} for claim in claims]
-    write_atomically(path, (json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())

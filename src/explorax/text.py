@@ -33,6 +33,16 @@ def with_error(mean: float, error: float | None, digits: int, sign: str = "-") -
     return f"{mean:{sign}.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
 
+def grouped(value: int) -> str:
+    """Return a whole number with its digits in groups of three, as in "50 000"; the spaces do not break."""
+    return f"{value:,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
+
+
 def line(cells: Sequence[str], widths: Sequence[int], left: int = 1) -> str:
     """Return one row of a table, with cells of these widths: the first `left` are flush left, the others right."""
     padded = [

@@ -41,7 +41,7 @@ def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
     records = explorax.simulate(explorax.make("uniform"), environment, rounds=12, instances=3, first=2)
     assert float(lines[0]["regret"]) == pytest.approx(records.regret[:, -1].mean(), abs=1e-4)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("standings.*")}
-    assert stream.getvalue().startswith("problems: 1, tasks in all: 5\n")
+    assert stream.getvalue().startswith("The arena has 1 problem with 5 tasks in all.\n")
     again, left = io.StringIO(), tmp_path / ".arena.html.12.34.tmp"
     left.write_text("of a run that was killed")
     tournament.run(games(), tmp_path, processes=1, command="explorax arena", stream=again)
@@ -56,12 +56,12 @@ def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
 def test_the_arena_overwrites_no_files_of_others(tmp_path):
     games = tournament.tournament(problems=["logistic-5"], policy_names=["uniform"], rounds=4, tuning=1, instances=2)
     (tmp_path / "arena.html").write_text("mine")
-    with pytest.raises(InvalidArgument, match=r"holds arena\.html that no run has written"):
+    with pytest.raises(InvalidArgument, match=r"holds arena\.html, which no run has written"):
         tournament.run(games, tmp_path, stream=io.StringIO())
     assert (tmp_path / "arena.html").read_text() == "mine"
-    with pytest.raises(InvalidArgument, match=r"arena\.html' is a file: give a directory"):
+    with pytest.raises(InvalidArgument, match=r"arena\.html' is a file\. Choose another directory\."):
         tournament.run(games, tmp_path / "arena.html", stream=io.StringIO())
-    with pytest.raises(InvalidArgument, match=r"arena\.html' is a file: give a directory"):
+    with pytest.raises(InvalidArgument, match=r"arena\.html' is a file\. Choose another directory\."):
         run(STUDY, tmp_path / "arena.html" / "deeper", stream=io.StringIO())
 
 
@@ -69,12 +69,16 @@ def test_the_arena_overwrites_no_files_of_others(tmp_path):
     ("given", "error", "said"),
     [
         ({"problems": ["logistik-5"]}, UnknownName, "Did you mean 'logistic-5'"),
-        ({"problems": ["poisson", "poisson"]}, InvalidArgument, "each once"),
+        (
+            {"problems": ["poisson", "poisson"]},
+            InvalidArgument,
+            r"problems must be different ones, got 'poisson' twice\. Leave one out\.",
+        ),
         ({"policy_names": ["glm_tls"]}, UnknownName, "Did you mean 'glm_tsl'"),
         (
             {"policy_names": ["lin_ts"], "problems": ["poisson"]},
             InvalidArgument,
-            "nobody plays; .*lin_ts on poisson: has no model for poisson rewards",
+            r"No policy can play any of the problems: lin_ts on poisson: has no model for poisson rewards\.",
         ),
         ({"instances": 1}, InvalidArgument, "instances must be a whole number of at least .*, got 1"),
         ({"tuning": 0}, InvalidArgument, "tuning must be a whole number of at least .*, got 0"),

@@ -25,4 +25,4 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     assert out == tmp_path
     assert more["command"] == "explorax arena --quick --policies uniform --seed 3"
     assert main(["arena", "--data", str(tmp_path / "nowhere")]) == 2
-    assert "is no directory" in capsys.readouterr().err
+    assert "--data must be a directory, got " in capsys.readouterr().err

@@ -25,15 +25,15 @@ def test_ends_of_a_run(tmp_path, capsys, monkeypatch):
 
     code, said = end(KeyboardInterrupt())
     assert code == 130
-    assert "run the same command again" in said
+    assert "Run the same command again" in said
     code, said = end(explorax.runner.RunFailed("a worker process was killed"))
     assert code == 1
     assert said.startswith("explorax: a worker process was killed\n")
-    assert "run the same command again" in said
+    assert "Run the same command again" in said
     code, said = end(explorax.errors.CannotWrite("out/summary.csv could not be written: No space left on device."))
     assert code == 1
     assert said.startswith("explorax: out/summary.csv could not be written: No space left on device.\n")
-    assert "run the same command again" in said
+    assert "Run the same command again" in said
     code, said = end(OSError("the host cannot be reached"))
     assert code == 1
     assert said == "explorax: the host cannot be reached\n"
@@ -59,7 +59,7 @@ def test_stopped_while_it_imports(name, code):
         sys.exit(main(["theory", "--features", "5", "--rounds", "99"]))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stderr == "explorax: stopped; what is finished is kept, and the same command goes on from there\n"
+    assert done.stderr == "explorax: Stopped. What is finished is kept; run the same command again to continue.\n"
     assert (done.returncode, done.stdout) == (code, "")
 
 
@@ -69,5 +69,5 @@ def test_stopped_while_it_works(number, code, capsys, monkeypatch):
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
     monkeypatch.setattr("explorax.cli.commands.show_policies", lambda options: signal.raise_signal(number))
     assert cli.main(["policies"]) == code
-    assert capsys.readouterr().err.startswith("explorax: stopped; what is finished is kept")
+    assert capsys.readouterr().err.startswith("explorax: Stopped. What is finished is kept")
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before

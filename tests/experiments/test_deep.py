@@ -68,8 +68,8 @@ def test_claims_that_the_run_cannot_answer_say_why():
     assert {name: claim.holds for name, claim in found.items()} == {
         HIGH: True, BEATS_FL: True, BEATS_REP: None, OPTIMUM: None
     }  # fmt: skip
-    assert found[BEATS_REP].reason == "MNIST, ReLU has no curve 'repGLM-FPL', which the claim is about."
-    assert found[OPTIMUM].reason == "MNIST, ReLU: the labels of the data cannot be read"
+    assert found[BEATS_REP].reason == "MNIST, ReLU: There is no curve 'repGLM-FPL', which the claim is about."
+    assert found[OPTIMUM].reason == "MNIST, ReLU: The labels of the data cannot be read."
     assert {claim.holds for claim in deep.claims([], {})} == {None}
     alone = fabricate.deep_results(instances=1)
     assert verdicts(alone) == {HIGH: True, BEATS_FL: None, BEATS_REP: None, OPTIMUM: True}
@@ -147,7 +147,7 @@ def test_other_data_and_other_policies():
     assert spelled.panels == deep.study(policies=["uniform"]).panels[2:]
     with pytest.raises(UnknownName, match=r"data set must be one of .*, got 'mnits'. Did you mean 'mnist'"):
         deep.study(datasets=["mnits"], policies=["uniform"])
-    with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
+    with pytest.raises(InvalidArgument, match="Figures of average reward have no --log and --bound"):
         own.check_figure(Figure(log=True))
 
 

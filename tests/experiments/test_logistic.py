@@ -66,11 +66,11 @@ def test_claims_mean_the_same_at_any_number_of_rounds(rounds):
     assert all(verdicts(fabricate.results(shapes, rounds=rounds)).values())
 
 
-def test_claims_about_missing_policies_are_not_evaluated():
+def test_claims_about_missing_policies_are_undecided():
     results = [one for one in fabricate.results() if one.policy != "glm_ucb"]
     found = {claim.name: claim for claim in STUDY.claims(results) if claim.panel is None}
     assert {name: claim.holds for name, claim in found.items()} == {BEAT: None, BEATEN: True, LINEAR: None, LOW: None}
-    assert "d = 5 has no curve 'GLM-UCB (theory)'" in found[BEAT].reason
+    assert "d = 5: There is no curve 'GLM-UCB (theory)'" in found[BEAT].reason
     assert {claim.holds for claim in STUDY.claims([])} == {None}
 
 

@@ -43,9 +43,9 @@ def test_the_settings_files_of_the_docstring_are_understood():
         ({"rounds": 0}, InvalidArgument, "rounds must be a whole number of at least 1, got 0"),
         ({"rounds": 2.5}, InvalidArgument, "rounds must be a whole number of at least .*, got 2.5"),
         ({"seed": -1}, InvalidArgument, "seed must be a whole number of at least .*, got -1"),
-        ({"dims": 5}, InvalidArgument, "dims=5 must be a list"),
-        ({"dims": []}, InvalidArgument, "at least one number of features"),
-        ({"dims": [5, 5]}, InvalidArgument, "each once"),
+        ({"dims": 5}, InvalidArgument, "dims must be a list, got 5"),
+        ({"dims": []}, InvalidArgument, r"dims must be one or more different numbers of features, got \[\]"),
+        ({"dims": [5, 5]}, InvalidArgument, r"different numbers of features, got \[5, 5\]"),
         ({"dims": [True]}, InvalidArgument, "dims must be a whole number of at least .*, got True"),
         (
             {"rounds": 3_000_000_000},
@@ -59,7 +59,7 @@ def test_the_settings_files_of_the_docstring_are_understood():
             for name in (3, "", ".", "..", "../../evil", "a/b", "a\\b", "C:evil", "line\nfeed", "nul\0", " ", "a" * 101)
         ),
         ({"spacing": "lin"}, UnknownName, "spacing must be one of .*, got 'lin'"),
-        ({"checkpoints": 101}, InvalidArgument, "checkpoints=101 are more than rounds=100"),
+        ({"checkpoints": 101}, InvalidArgument, "checkpoints must be at most the number of rounds, 100, got 101"),
         ({"checkpoints": 0}, InvalidArgument, "checkpoints must be a whole number of at least .*, got 0"),
         *(
             (
@@ -70,10 +70,10 @@ def test_the_settings_files_of_the_docstring_are_understood():
             for rounds in ([10, 50], [50, 20, 100], [5, 3], [10, 10, 100], [])
         ),
         ({"checkpoints": [2.5, 100]}, InvalidArgument, "checkpoints must be a whole number of at least .*, got 2.5"),
-        ({"environment_settings": 3}, InvalidArgument, "environment_settings=3 must be a table"),
-        ({"curves": []}, InvalidArgument, "curves is empty"),
-        ({"curves": "glm_tsl"}, InvalidArgument, "curves='glm_tsl' must be a list"),
-        ({"curves": ["glm_tsl"]}, InvalidArgument, "must be a table with a policy"),
+        ({"environment_settings": 3}, InvalidArgument, "environment_settings must be a table, got 3"),
+        ({"curves": []}, InvalidArgument, "curves must have at least one entry, got none"),
+        ({"curves": "glm_tsl"}, InvalidArgument, "curves must be a list, got 'glm_tsl'"),
+        ({"curves": ["glm_tsl"]}, InvalidArgument, "A curve must be a table with a policy, .* got 'glm_tsl'"),
         ({"curves": [{"policy": "glm_tls"}]}, UnknownName, "Did you mean 'glm_tsl'"),
         ({"curves": [{"policy": "glm_tsl", "desing": "theory"}]}, UnknownName, "Did you mean 'design'"),
         ({"curves": [{"policy": "glm_tsl", "design": "theroy"}]}, UnknownName, "Did you mean 'theory'"),
@@ -88,19 +88,27 @@ def test_the_settings_files_of_the_docstring_are_understood():
             "dims must be left out with environment='classification', whose data decides",
         ),
         ({"curves": [{"policy": "glm_tsl", "settings": {"scal": 1}}]}, UnknownName, "Did you mean 'scale'"),
+        ({"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]}, InvalidArgument, "scale must be a finite number above 0, got -1"),
         (
-            {"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]},
+            {"curves": [{"policy": "glm_tsl", "settings": 3}]},
             InvalidArgument,
-            "scale must be a finite number above 0, got -1",
+            "settings of a curve must be a table, .* got 3",
         ),
-        ({"curves": [{"policy": "glm_tsl", "settings": 3}]}, InvalidArgument, "settings=3 must be a table"),
-        ({"curves": [{"policy": "glm_tsl", "settings": {"design": "theory"}}]}, InvalidArgument, "two designs"),
-        ({"curves": [{"policy": "glm_tsl"}] * 2}, InvalidArgument, "used twice"),
+        (
+            {"curves": [{"policy": "glm_tsl", "settings": {"design": "theory"}}]},
+            InvalidArgument,
+            r"design must be the same .*, got 'theory' and 'informal' for 'GLM-TSL \(informal\)'",
+        ),
+        (
+            {"curves": [{"policy": "glm_tsl"}] * 2},
+            InvalidArgument,
+            r"labels of curves must be different, got 'GLM-TSL \(informal\)' twice",
+        ),
         ({"round": 3}, UnknownName, "Did you mean 'rounds'"),
         (
             {"rounds": 5, "checkpoints": 5, "curves": [{"policy": "glm_tsl", "design": "theory"}]},
             InvalidArgument,
-            "more",
+            "rounds must be more than the number of features, 5, for a theory design, got 5",
         ),
     ],
 )
@@ -112,36 +120,48 @@ def test_bad_settings_are_explained(change, error, message):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"dims": [5]}, InvalidArgument, r"dims=\[5\] and panels are both given"),
+        ({"dims": [5]}, InvalidArgument, "The study has both dims and panels"),
         ({"measure": "rewards"}, UnknownName, "measure must be one of .*, got 'rewards'. Did you mean 'reward'"),
-        ({"panels": []}, InvalidArgument, "panels is empty"),
-        ({"panels": {}}, InvalidArgument, "panels={} must be a list"),
-        ({"panels": [{}]}, InvalidArgument, "must be a table with a label"),
-        ({"panels": [LITTLE, LITTLE]}, InvalidArgument, "the label 'little' is used twice; give each"),
-        ({"panels": [{"label": 3}]}, InvalidArgument, "the label 3 must be text"),
+        ({"panels": []}, InvalidArgument, "panels must have at least one entry, got none"),
+        ({"panels": {}}, InvalidArgument, "panels must be a list, got {}"),
+        ({"panels": [{}]}, InvalidArgument, "A panel must be a table with a label, .* got {}"),
         (
-            {"panels": [{"label": "a", "tag": {}}]},
-            UnknownName,
-            "setting of a panel must be one of .*, got 'tag'. Did you mean 'tags'",
+            {"panels": [LITTLE, LITTLE]},
+            InvalidArgument,
+            "labels of panels must be different, got 'little' twice. Give each",
         ),
-        ({"panels": [{"label": "a", "tags": 3}]}, InvalidArgument, "tags=3 must be a table"),
-        ({"panels": [LITTLE, MUCH | {"tags": {"dim": 2}}]}, InvalidArgument, "give all panels the same names"),
+        ({"panels": [{"label": 3}]}, InvalidArgument, "The label of an entry of panels must be text, got 3"),
+        ({"panels": [{"label": "a", "tag": {}}]}, UnknownName, "setting of a panel must be one of .*, got 'tag'. Did you mean 'tags'"),
+        ({"panels": [{"label": "a", "tags": 3}]}, InvalidArgument, "tags of a panel must be a table, .* got 3"),
+        (
+            {"panels": [LITTLE, MUCH | {"tags": {"dim": 2}}]},
+            InvalidArgument,
+            "tags must have the same names in all panels, got {'dim': 2}",
+        ),
         (
             {"panels": [LITTLE | {"tags": {"dim": 2}}, MUCH | {"tags": {"dim": 2}}]},
             InvalidArgument,
-            r"the tags {'dim': 2} are used twice",
+            "tags must be different in each panel, got {'dim': 2} twice",
         ),
-        ({"panels": [LITTLE | {"tags": {"dim": 2.5}}]}, InvalidArgument, "dim=2.5 must be text or a whole number"),
-        ({"panels": [LITTLE | {"tags": {"curve": 2}}]}, InvalidArgument, "'curve' is the name of another column"),
+        (
+            {"panels": [LITTLE | {"tags": {"dim": 2.5}}]},
+            InvalidArgument,
+            "The tag dim must be text or a whole number, got 2.5",
+        ),
+        (
+            {"panels": [LITTLE | {"tags": {"curve": 2}}]},
+            InvalidArgument,
+            "must not be that of another column of summary.csv, got 'curve'",
+        ),
         (
             {"panels": [{"label": "a", "environment_settings": {"n_arms": 9}}]},
             InvalidArgument,
-            "panel 'a' and the study both set 'n_arms': leave one out",
+            "Panel 'a' and the study both set 'n_arms'. Leave one of the two out.",
         ),
         (
             {"panels": [{"label": "a", "curve_settings": {"scale": 1.0}}]},
             InvalidArgument,
-            r"curve 'GLM-TSL \(informal\)' and panel 'a' both set 'scale': leave one out",
+            r"Curve 'GLM-TSL \(informal\)' and panel 'a' both set 'scale'\. Leave one of the two out\.",
         ),
         ({"panels": [LITTLE | {"curve_settings": {"rigde": 1}}]}, UnknownName, "Did you mean 'ridge'"),
         (
@@ -157,14 +177,14 @@ def test_bad_panels_are_explained(change, error, message):
 
 
 def test_settings_that_are_no_table():
-    with pytest.raises(InvalidArgument, match="the settings of a study must be a table, got 3"):
+    with pytest.raises(InvalidArgument, match="settings must be a table, got 3"):
         from_settings(3)
 
 
 def test_what_is_missing_is_named():
     assert isinstance(from_settings(GOOD), Study)
     for name in ("environment", "rounds", "curves"):
-        with pytest.raises(InvalidArgument, match=f"lacks '{name}'"):
+        with pytest.raises(InvalidArgument, match=f"The settings of the study lack '{name}'"):
             from_settings({key: value for key, value in GOOD.items() if key != name})
 
 
@@ -203,7 +223,5 @@ def test_a_study_in_a_directory_needs_a_manifest_that_a_run_can_have_written(tmp
         study_in(tmp_path / "nowhere")
     settings = logistic.study().settings() | {"rounds": "many"}
     record.write_manifest(tmp_path, record.manifest(settings, seed=0, started=datetime.now(UTC)))
-    with pytest.raises(
-        InvalidArgument, match=r"manifest\.json cannot be used: rounds must be .*, got .many.\. Run the study once"
-    ):
+    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: rounds must be .*, got .many.\. Run the study once"):
         study_in(tmp_path)

@@ -103,6 +103,21 @@ def test_a_study_imports_the_policies_that_it_plays_and_no_other():
     assert done.stdout.splitlines() == ["[None, 2.0]", "['lin_ts', 'uniform']"]
 
 
+def test_a_study_says_what_is_played_in_a_paragraph():
+    about = logistic.quick(dims=[2, 3], policies=["glm_tsl", "uniform"]).about.replace("\N{NO-BREAK SPACE}", " ")
+    assert about.startswith("A reproduction of Figure 1 of Kveton et al.")
+    assert (
+        "GLM-TSL and Uniform play the same 50 random problems of the environment logistic for 2 000 rounds, in each of "
+        "2 panels: d = 2 and d = 3. Regret is the expected reward of the best arm minus that of the pulled arm"
+    ) in about
+    assert about.endswith("The paper plays 50 000 rounds; its claims may not hold in shorter runs.")
+    own = from_settings(GOOD | {"dims": [2], "instances": 1, "rounds": 1, "checkpoints": 1, "measure": "reward"})
+    assert own.about == (
+        "GLM-TSL plays the same 1 random problem of the environment logistic for 1 round, in one panel: d = 2. "
+        "The measure is the average reward per round."
+    )
+
+
 def test_a_panel_sets_only_what_a_curve_takes():
     panel = {"label": "a", "environment_settings": {"n_features": 2}, "curve_settings": {"activation": "relu"}}
     with pytest.raises(UnknownName, match=r"setting of the curves' policies must be one of .*, got 'activation'"):

@@ -183,12 +183,12 @@ def test_numbers_of_a_claim():
 def test_what_cannot_be_judged_says_why():
     missing = SMALL.claims([result(SMALL, TSL, [[1.0]])])
     assert (missing[0].holds, missing[2].holds) == (True, None)
-    assert "has no curve 'GLM-FPL (theory)'" in missing[2].reason
+    assert "There is no curve 'GLM-FPL (theory)'" in missing[2].reason
     short = theorems.study(rounds=50_000, dims=[2])
     both = [result(short, label, [[1.0]]) for label in (TSL, FPL)]
     found = short.claims(both)
     assert [one.holds for one in found] == [True, True, None, None]
-    assert "of 50000 rounds, and the theorem is about more: play more rounds" in found[-1].reason
+    assert "of 50000 rounds, and the theorem is about longer runs. Play more rounds." in found[-1].reason
     assert [bound.policy for bound in short.bounds(both)] == ["glm_tsl"]  # the other has nothing to draw
     with pytest.raises(UnknownName, match="Did you mean 'gaussian'"):
         theorems.study(environment="gausian")
@@ -203,7 +203,10 @@ def test_a_study_of_the_same_name_may_have_other_curves():
     results = [result(own, TSL, [[1.0]]), result(own, "Uniform", [[1.0]])]
     assert own.bounds(results) == []
     assert {claim.holds for claim in own.claims(results)} == {None}
-    assert "need warmup='theory'" in own.claims(results)[0].reason
+    assert (
+        "warmup must be 'theory', the exploration that the theorems ask for, got None for GLM-TSL (theory)."
+        in own.claims(results)[0].reason
+    )
 
 
 def test_the_figure_shows_what_the_bounds_are_compared_with():
@@ -222,7 +225,7 @@ def test_the_figure_shows_what_the_bounds_are_compared_with():
         assert bound.max_gap == promised.max_gap.max()
     drawn = plot.figure(summarize.series(results, "regret"), scale="log", bounds=bounds)
     (legend,) = drawn.legends
-    shown = [TSL, FPL, "bound of Theorem 1", "bound of Theorem 2", "worst instance", "n Δmax, most possible"]
+    shown = [TSL, FPL, "bound of Theorem 1", "bound of Theorem 2", "worst instance", "n Δmax, largest possible"]
     assert [text.get_text() for text in legend.get_texts()] == shown
     for axes, here in zip(drawn.axes, (bounds[:2], bounds[2:]), strict=True):
         assert [text.get_text() for text in axes.texts] == [r"$\tau$", r"$\tau$"]
@@ -244,15 +247,14 @@ def test_reproduce_theorems(tmp_path, capsys, monkeypatch):
     assert cli.main([*command, "--instances", "3", "--checkpoints", "20", "--strict"]) == 0
     out = tmp_path / "results" / "theorems-gaussian-quick"
     printed = capsys.readouterr().out
-    assert (
-        "holds          The regret of GLM-FPL is under the bound of Theorem 2 in every instance. (d = 2: holds)"
-        in printed
-    )
+    assert "Claims of the paper: 2 of 2 claims hold in every panel." in printed
+    assert "  holds          The regret of GLM-FPL is under the bound of Theorem 2 in every instance.\n" in printed
     assert {path.name for path in out.glob("theorems*")} == {"theorems.png", "theorems.pdf"}
     assert not list(out.glob("figure*"))
     page = (out / "report.html").read_text()
     assert "Regret and the bounds of Theorems 1 and 2 (gaussian rewards)" in page
-    assert "thin: the worst instance" in page
+    assert "Thin lines are the worst instance." in page
+    assert "The regret of GLM-FPL (theory) is under its bound in 3 of 3 instances." in page
     judged = json.loads((out / "claims.json").read_text())
     assert [(one["name"], one["holds"]) for one in judged if one["panel"]] == [(UNDER_1, True), (UNDER_2, True)]
     # After its τ rounds of the two arms of a basis in turn a policy is free, and not before.

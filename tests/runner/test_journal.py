@@ -66,7 +66,7 @@ def test_a_run_goes_on_from_its_parts_without_a_manifest(half):
 def test_parts_of_another_run_are_not_gone_on_with(half, content, monkeypatch):
     (half / record.MANIFEST).unlink() if content is None else damage(half, content)
     before = contents(half)
-    refused = "no manifest.json that can be read, and 1 of 1 parts are of other settings, data or software: choose"
+    refused = r"no readable manifest\.json, and 1 of 1 parts are of other settings, data or software\. Choose"
     with pytest.raises(InvalidArgument, match=refused):
         opened(half, replace(STUDY, seed=1))
     monkeypatch.setattr(journal, "maker", lambda study, together: MAKER | {"code": "other"})
@@ -88,7 +88,9 @@ def test_parts_that_do_not_tell_their_maker_need_their_manifest(half):
 def test_a_manifest_that_is_none_of_ours_is_not_overwritten(tmp_path):
     (tmp_path / record.MANIFEST).write_text(DAMAGED["of another program"])
     before = contents(tmp_path)
-    with pytest.raises(InvalidArgument, match=r"is damaged, or of another program, and no finished parts"):
+    with pytest.raises(
+        InvalidArgument, match=r"is damaged or belongs to another program, and there are no finished parts\."
+    ):
         opened(tmp_path)
     assert contents(tmp_path) == before
 
@@ -111,7 +113,7 @@ def test_a_directory_is_gone_on_with_only_under_its_own_settings(tmp_path):
 @pytest.mark.parametrize("name", ["report.html", "summary.csv", "claims.json", "regret.parquet", "figure1-log.pdf"])
 def test_a_file_that_no_run_has_written_is_not_overwritten(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(InvalidArgument, match=f"holds {name} that no run has written, .*--out"):
+    with pytest.raises(InvalidArgument, match=f"holds {name}, which no run has written and .*--out"):
         run(STUDY, tmp_path, stream=io.StringIO())
     assert contents(tmp_path).keys() == {(tmp_path / name).relative_to(tmp_path)}
     assert (tmp_path / name).read_text() == "mine"

@@ -66,11 +66,18 @@ def test_a_study_says_what_is_drawn_and_under_which_names(tmp_path, monkeypatch)
     files, pictures = outputs.draw(tmp_path, figure1, results, Figure(bound=True))
     assert [path.name for path in files] == ["figure1.png", "figure1.pdf", "figure1-log.png", "figure1-log.pdf"]
     assert [(how["scale"], len(how["bounds"])) for how in asked] == [("linear", 0), ("log", 6)]
-    caption = "Mean cumulative regret ± 1 standard error over 40 instances"
-    assert [picture.caption for picture in pictures] == [f"{caption}; linear axes.", f"{caption}; log axes."]
-    assert pictures[1].description == "Regret over rounds, a panel for each of d = 5, d = 10, d = 20; log axes"
+    caption = "Mean cumulative regret after n rounds over 40 instances"
+    bands = "Bands are ± 1 standard error."
+    assert [picture.caption for picture in pictures] == [
+        f"{caption}, on linear axes. {bands}",
+        f"{caption}, on logarithmic axes. {bands}",
+    ]
+    assert pictures[1].description.startswith(
+        "Line chart with logarithmic axes: mean cumulative regret after n rounds, with a panel for d = 5, d = 10 and "
+        "d = 20 and a line for GLM-UCB (theory), "
+    )
     monkeypatch.setattr(theorems.Theorems, "bounds", lambda study, results: ["a bound"])
     files, (picture,) = outputs.draw(tmp_path, theorems.study(), results, Figure())
     assert [path.name for path in files] == ["theorems.png", "theorems.pdf"]
     assert asked[-1]["bounds"] == ["a bound"]
-    assert picture.caption == f"{caption}; {theorems.COMPARED}; log axes."
+    assert picture.caption == f"{caption}, on logarithmic axes. {bands} {theorems.COMPARED}"

@@ -54,7 +54,7 @@ def test_a_run_leaves_everything(finished):
     assert about["device"] == "cpu"
     assert about["command"] == "explorax run small.toml"
     first, *lines = printed.splitlines()
-    assert first == f"{TASKS} tasks on 1 process; programs are compiled first, which may take a minute or more"
+    assert first == f"Running {TASKS} tasks on 1 process. Programs are compiled first, which may take a minute or more."
     assert [line.split("]")[0] for line in lines] == [f"[{number}/{TASKS}" for number in range(1, TASKS + 1)]
     assert all(re.search(r": [\d.]+ s compiling, [\d.]+ s running, [\d,]+ rounds/s", line) for line in lines)
 
@@ -76,7 +76,7 @@ class AtOnce(io.StringIO):
 def test_two_processes_give_the_same(finished, tmp_path):
     stream = AtOnce()
     run(study(), tmp_path, processes=2, stream=stream)
-    assert stream.early.startswith(f"{TASKS} tasks on 2 processes; programs are compiled first")
+    assert stream.early.startswith(f"Running {TASKS} tasks on 2 processes. Programs are compiled first")
     assert stream.flushed == stream.getvalue().count("\n") == TASKS + 1
     assert rows(tmp_path).equals(rows(finished[0].out))
     assert parts(tmp_path).keys() == parts(finished[0].out).keys()
@@ -86,7 +86,7 @@ def test_a_finished_run_is_not_played_again(finished):
     before, started = parts(finished[0].out), manifest(finished[0].out)
     stream = io.StringIO()
     run(study(), finished[0].out, stream=stream)
-    assert stream.getvalue() == f"{TASKS} of {TASKS} tasks are done already\n"
+    assert stream.getvalue() == f"{TASKS} of {TASKS} tasks are done already.\n"
     assert parts(finished[0].out) == before
     assert manifest(finished[0].out) == started
 
@@ -122,7 +122,7 @@ def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
     (tmp_path / record.PARTS / ".half-written.parquet.12.34.tmp").write_bytes(b"PAR1")
     before, stream = parts(tmp_path), io.StringIO()
     outputs = run(study(), tmp_path, processes=1, stream=stream)
-    assert stream.getvalue().startswith(f"2 of {TASKS} tasks are done already\n")
+    assert stream.getvalue().startswith(f"2 of {TASKS} tasks are done already.\n")
     assert any(damaged in warning for warning in outputs.warnings)
     assert {name: parts(tmp_path)[name] for name in sound} == {name: before[name] for name in sound}
     assert not list((tmp_path / record.PARTS).glob(".*"))
@@ -135,7 +135,7 @@ def test_a_worker_that_dies_is_reported(tmp_path):
         for child in multiprocessing.active_children():
             os.kill(child.pid, signal.SIGKILL)
 
-    with pytest.raises(RunFailed, match=r"was killed by SIGKILL at .*, d = \d, instances \d+ to \d+: .*processes"):
+    with pytest.raises(RunFailed, match=r"was killed by SIGKILL at .*, d = \d, instances \d+ to \d+\. .*processes"):
         run(study(), tmp_path, processes=1, stream=Hook(1, kill))
     assert multiprocessing.active_children() == []
     assert len(parts(tmp_path)) == 1
@@ -168,7 +168,7 @@ def test_killed_at_random_moments_and_resumed(finished, tmp_path):
         known = {path.name: found[path.name] for path in (out / record.PARTS).glob("*.parquet") if record.read(path)}
     assert len(known) >= 5
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"{len(known)} of {TASKS} tasks are done already\n")
+    assert done.stdout.startswith(f"{len(known)} of {TASKS} tasks are done already.\n")
     assert {name: parts(out)[name] for name in known} == known
     assert len(parts(out)) == TASKS
     assert rows(out).equals(rows(finished[0].out))
@@ -205,7 +205,7 @@ def test_the_end_of_a_run_that_would_take_hours(way, tmp_path):
             assert "was killed by SIGKILL at Uniform, d = 3" in said
         case "Ctrl-C" | "SIGTERM":
             assert process.returncode == (130 if way == "Ctrl-C" else 143)
-            assert said.startswith("explorax: stopped: 0 of 4 tasks are kept in out; run the same command again")
+            assert said.startswith("explorax: Stopped. 0 of 4 tasks are kept in out. Run the same command again")
             assert said.count("\n") == 1
 
 
@@ -233,7 +233,7 @@ def test_a_run_on_a_cpu_is_not_continued_on_a_gpu(finished, monkeypatch):
 
 def test_one_run_at_a_time(tmp_path):
     (tmp_path / LOCK).write_text("999999999\n")  # left behind by a process that is gone
-    with locked(tmp_path), pytest.raises(InvalidArgument, match=f"in use by process {os.getpid()}: wait"):
+    with locked(tmp_path), pytest.raises(InvalidArgument, match=rf"in use by process {os.getpid()}\. Wait"):
         run(study(), tmp_path, stream=io.StringIO())
     assert not (tmp_path / record.MANIFEST).exists()
     with locked(tmp_path):
@@ -242,7 +242,7 @@ def test_one_run_at_a_time(tmp_path):
 
 def test_bad_arguments(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidArgument, match="is a file: give a directory"):
+    with pytest.raises(InvalidArgument, match=r"is a file\. Choose another directory\."):
         run(study(), tmp_path / "file")
     with pytest.raises(InvalidArgument, match="processes must be a whole number of at least 1, got 0"):
         run(study(), tmp_path / "out", processes=0)
@@ -251,7 +251,7 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
         study_in(tmp_path / "nowhere")
     assert not (tmp_path / "out").exists()
-    assert kept(tmp_path).startswith("nothing was finished")
+    assert kept(tmp_path).startswith("Nothing was finished yet.")
 
 
 def test_arms_that_do_not_fit_into_memory_are_refused():
@@ -266,8 +266,8 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     small = study(dims=[2], rounds=30, instances=4, curves=THREE)
     stream = io.StringIO()
     outputs = run(small, tmp_path, figure=Figure(bound=True), stream=stream)
-    assert [line.split(":")[0].split(";")[0] for line in stream.getvalue().splitlines()] == [
-        "2 tasks in this process",
+    assert [line.split(":")[0].split(".")[0] for line in stream.getvalue().splitlines()] == [
+        "Running 2 tasks in this process",
         "[1/2] Uniform, d = 2, instances 0 to 3",
         "[2/2] LinTS (informal) + LinTS (theory), d = 2, instances 0 to 3",
     ]
@@ -305,7 +305,7 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     assert len(parts(tmp_path)) == 1
     stream = io.StringIO()
     outputs = run(own, tmp_path, stream=stream)
-    assert stream.getvalue().startswith("1 of 4 tasks are done already\n")
+    assert stream.getvalue().startswith("1 of 4 tasks are done already.\n")
     found = {(one.panel, one.curve): one.records for one in outputs.results}
     assert list(found) == [(panel, curve) for panel in ("Much", "Little") for curve in ("Uniform", "LinTS (informal)")]
     for (panel, curve), records in found.items():
@@ -319,5 +319,5 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
     assert [row.split(",")[2] for row in body] == ["1e6", "1e6", "0.1", "0.1"]
     assert "Average reward in the study" in (tmp_path / "report.html").read_text()
     assert len({path.split("-")[0] for path in parts(tmp_path)}) == 2
-    with pytest.raises(InvalidArgument, match="--log and --bound are about regret"):
+    with pytest.raises(InvalidArgument, match="Figures of average reward have no --log and --bound"):
         rebuild(own, tmp_path, Figure(log=True))

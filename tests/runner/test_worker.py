@@ -42,7 +42,7 @@ def test_memory_that_runs_out_is_explained(monkeypatch):
     for error in (MemoryError("17 GiB"), RuntimeError("INTERNAL: Out of memory allocating 17 bytes")):
         monkeypatch.setattr(player, "play", Raise(error))
         failure = player.attempt(tasks[0], lambda rounds: None)
-        assert failure.text.startswith("memory ran out (")
+        assert failure.text.startswith("Memory ran out (")
         assert "Traceback" not in failure.text
 
 

@@ -1,9 +1,9 @@
-"""The arena: every policy on every problem that it can play, as documented and with its exploration tuned.
+"""The arena: every policy on every problem that it can play, with default settings and with tuned exploration.
 
-problems.py      what is played
-contestants.py   who plays, with which settings, and the values that its exploration is tuned over
-tournament.py    plays it all with the runner; stopped, it goes on where it was
-standings.py     regrets with intervals, differences from GLM-TSL, ranks
-figure.py        ranks as a figure
-page.py          one HTML page to look around in
+problems.py      the problems
+contestants.py   the policies that play a problem, their settings, and the values that exploration is tuned over
+tournament.py    runs all problems with the runner, and resumes a run that was stopped
+standings.py     regrets with intervals, differences from GLM-TSL, and ranks
+figure.py        the figure of ranks
+page.py          the interactive HTML page
 """

@@ -1,12 +1,12 @@
-"""Who plays a problem, and with which settings.
+"""Contestants: the policies that play a problem, with their settings.
 
-A policy plays as documented, with nothing set but what the problem dictates (the family of rewards, the horizon, a
-bound on ‖θ*‖ where it asks for one), and once more for each value in the registry's grid of the setting that says how
-much it explores.  Instances 0 … T−1 choose among these values and the default, the others are what is reported: the
-tuned policy has not seen them.
+A policy plays with its default settings, except what the problem dictates (the family of the rewards, the horizon, and
+a bound on ‖θ*‖ if the policy needs one).  It plays again with each value of its exploration setting in the registry's
+grid.  Instances 0 … T−1 choose among these values and the default.  Only the other instances are reported, which the
+tuned policy has not seen.
 
-Linear policies play logistic problems too: their model is wrong there, and they are marked so.  Networks play labelled
-data.  There GLM policies keep a summary of constant size, and those that cannot do so do not play.
+Linear policies play logistic problems too, and are marked because their model is wrong there.  Networks play labelled
+data only.  On labelled data, GLM policies keep a summary of constant size; those that cannot do so do not play.
 """
 
 from collections.abc import Iterable
@@ -19,27 +19,27 @@ from explorax.experiments.study import Curve, Panel, Study, curve
 from explorax.registry import Entry, list_policies, make, plays
 
 CHECKPOINTS = 50
-# Of the fits, in scores; exact enough for a decision.
+# Error of a score that a fit may leave, which is exact enough for a decision.
 TOLERANCE = 1e-3
 
 
 class Contestant(NamedTuple):
-    """A policy on a problem."""
+    """A policy that plays a problem, with its settings and the grid of its exploration setting (`knob`)."""
 
     policy: str
     title: str
     settings: dict[str, Any]
     knob: str
     grid: tuple[float, ...]
-    misspecified: bool  # whether its model of the rewards is wrong
+    misspecified: bool  # whether the policy's model of the rewards is wrong
 
     def label(self, value: float | None) -> str:
-        """Of its curve with that value of the knob; None is the default."""
+        """Return the label of the curve with a value of the exploration setting; None is the default."""
         return self.title if value is None else f"{self.title}, {self.knob} = {value:g}"
 
 
 class Absence(NamedTuple):
-    """A policy that does not play a problem."""
+    """A policy that does not play a problem, with the reason."""
 
     policy: str
     title: str
@@ -47,7 +47,7 @@ class Absence(NamedTuple):
 
 
 def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Absence:
-    """The policy on the problem, or why it is not there."""
+    """Return a policy with its settings for a problem, or the reason why it cannot play."""
     names = setting_names(entry.builder())
     if "hidden" in names and problem.group != LABELLED:
         return Absence(entry.name, entry.title, "networks play labelled data only")
@@ -71,7 +71,7 @@ def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Abse
 
 
 def contestants(problem: Problem, names: Iterable[str], rounds: int) -> tuple[list[Contestant], list[Absence]]:
-    """Who plays, and who does not."""
+    """Return the policies that play a problem, and those that do not."""
     found = [contestant(list_policies()[name], problem, rounds) for name in names]
     return (
         [one for one in found if isinstance(one, Contestant)],
@@ -82,7 +82,7 @@ def contestants(problem: Problem, names: Iterable[str], rounds: int) -> tuple[li
 def study(
     problem: Problem, playing: Iterable[Contestant], *, rounds: int, tuning: int, instances: int, seed: int
 ) -> Study:
-    """The problem as a study: `tuning` instances to tune on, then those that are reported."""
+    """Return a problem as a study with `tuning` instances to tune on, followed by those that are reported."""
     curves = [curve_of(one, value) for one in playing for value in (None, *one.grid)]
     return Study(
         name=f"arena-{problem.name}",
@@ -97,6 +97,6 @@ def study(
 
 
 def curve_of(one: Contestant, value: float | None) -> Curve:
-    """A contestant with that value of its knob; None is the default."""
+    """Return the curve of a contestant with a value of its exploration setting; None is the default."""
     settings = one.settings if value is None else one.settings | {one.knob: value}
     return curve(one.policy, label=one.label(value), settings=settings)

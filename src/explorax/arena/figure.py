@@ -1,6 +1,7 @@
-"""Ranks as a figure: a panel for each group of problems, a line for each policy, the best on top.
+"""The figure of ranks: a panel for each group of problems, and a row for each policy, the best one on top.
 
-A hollow marker is the policy as documented, a filled one the tuned; bars are the intervals of `standings`.
+Hollow markers are policies with default settings, filled markers are tuned policies, and bars are the intervals of
+`standings`.
 """
 
 from collections.abc import Sequence
@@ -11,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from explorax.arena.standings import REFERENCE, Rank
-from explorax.plot import BLACK, BLUE, GREY, ORANGE, STYLE
+from explorax.looks import BLACK, BLUE, GREY, ORANGE, STYLE
 
-LOOKS = {"default": (ORANGE, "white"), "tuned": (BLUE, BLUE)}  # colour, and what fills the marker
+LOOKS = {"default": (ORANGE, "white"), "tuned": (BLUE, BLUE)}  # colors of the line and of the inside of the marker
 
 
 def draw(ranks: Sequence[Rank]) -> Figure:
-    """The figure."""
+    """Draw the mean ranks of all policies in each group of problems."""
     groups = list(dict.fromkeys(rank.group for rank in ranks))
     lines = max(len({rank.policy for rank in ranks if rank.group == group}) for group in groups)
     with style.context(["default", STYLE]):
@@ -46,7 +47,7 @@ def draw(ranks: Sequence[Rank]) -> Figure:
             axes.tick_params(axis="y", length=0)
         handles = [
             Line2D([], [], label=label, color=colour, marker="o", markerfacecolor=fill, markersize=4.2, linewidth=1.4)
-            for label, (colour, fill) in (("as documented", LOOKS["default"]), ("tuned", LOOKS["tuned"]))
+            for label, (colour, fill) in (("default settings", LOOKS["default"]), ("tuned", LOOKS["tuned"]))
         ]
         drawn.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, labelcolor=GREY)
         drawn.draw_without_rendering()

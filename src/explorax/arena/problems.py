@@ -1,7 +1,7 @@
-"""The problems of the arena, in groups; within a group the same policies play.
+"""The problems of the arena, in groups whose problems the same policies play.
 
-A problem's instances are random, and the same for every policy.  Some policies ask for a bound on ‖θ*‖, which their
-papers take as known: they are told its root mean square, √(v d) for θ* ~ N(0, vI).
+The instances of a problem are random, and the same for every policy.  Some policies need a bound on ‖θ*‖, which their
+papers assume to be known: they are given its root mean square, √(v d) for θ* ~ N(0, vI).
 """
 
 import math
@@ -16,7 +16,7 @@ LOGISTIC, COUNTS, LABELLED = "logistic bandits", "counts", "labelled data"
 
 @dataclass(frozen=True)
 class Problem:
-    """One random problem."""
+    """A problem of the arena: an environment with settings, from which random instances are drawn."""
 
     name: str
     title: str
@@ -29,12 +29,12 @@ class Problem:
 
     @property
     def family(self) -> str:
-        """Of the rewards."""
+        """The family of the rewards."""
         return family_of(self.environment)
 
 
 def _logistic(name: str, deviation: int, features: int) -> Problem:
-    """Logits of that standard deviation: θ* ~ N(0, vI) and arms on [−1, 1]^d make it √(v d / 3)."""
+    """Return a logistic problem whose logits have a given standard deviation, √(v d / 3) for θ* ~ N(0, vI)."""
     variance = 3 * deviation**2 / features
     return Problem(
         f"{name}-{features}",
@@ -54,7 +54,7 @@ PROBLEMS = (
         "saturated",
         "saturated, d = 10",
         LOGISTIC,
-        "100 fixed arms on [−1, 1]^10, θ* scaled so that the best one has logit 5 and pays 99.3 % of the time",
+        "100 fixed arms on [−1, 1]^10, θ* scaled so that the best arm has logit 5 and pays 99.3 % of the time",
         "logistic",
         {"n_features": 10, "best_score": 5.0},
         norm=4.0,  # about: the best of 100 arms has a score of 2.2 standard deviations ‖θ*‖ / √3
@@ -92,7 +92,7 @@ PROBLEMS = (
             data,
             title,
             LABELLED,
-            f"10 examples of {title} a round, one label pays more",
+            f"10 examples of {title} in each round, one label of which pays more",
             "classification",
             {"data": data},
             rounds=1_000,
@@ -104,7 +104,7 @@ QUICK = ("logistic-5", "saturated", "poisson")
 
 
 def problem_of(name: str) -> Problem:
-    """A problem by its name."""
+    """Return a problem by its name; raise `UnknownName` for any other name."""
     for problem in PROBLEMS:
         if problem.name == name:
             return problem

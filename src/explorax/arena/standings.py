@@ -1,12 +1,12 @@
-"""What the arena found: regrets with intervals, differences from GLM-TSL, ranks.
+"""The results of the arena: regrets with intervals, differences from GLM-TSL, and ranks.
 
-Intervals are mean ± 1.96 standard errors over the reported instances, about 95 %.  A policy is compared with GLM-TSL
-instance by instance, default with default and tuned with tuned; it is better or worse where the interval of the
-differences leaves out 0.
+Intervals are mean ± 1.96 standard errors over the reported instances, which is about 95 %.  A policy is compared with
+GLM-TSL instance by instance, default with default and tuned with tuned.  It is better or worse if the interval of the
+differences excludes 0.
 
-A rank is a policy's place among those of its group by mean regret on a problem, 1 for the lowest; ranks are averaged
-over the problems of the group.  Their intervals are 2.5 % and 97.5 % quantiles over draws of the instances with
-replacement, the same draws for all policies of a problem.
+A rank is a policy's place among those of its group by mean regret on a problem, 1 for the lowest regret; ranks are
+averaged over the problems of the group.  Their intervals are 2.5 % and 97.5 % quantiles over draws of the instances
+with replacement, the same draws for all policies of a problem.
 """
 
 import csv
@@ -28,24 +28,24 @@ VARIANTS = ("default", "tuned")
 
 
 class Standing(NamedTuple):
-    """A policy on a problem, as documented or tuned."""
+    """The result of a policy on a problem, with default settings or tuned."""
 
     problem: Problem
     contestant: Contestant
     variant: str
-    value: float | None  # of its knob; None: the default
+    value: float | None  # of its exploration setting; None: the default
     rounds: np.ndarray  # (C,) checkpoints
     regret: np.ndarray  # (M, C) of the reported instances
     seconds: float | None  # for each decision, its reward and the simulation around it
 
     @property
     def final(self) -> np.ndarray:
-        """Regret of each instance at the end."""
+        """The regret of each instance after the last round."""
         return self.regret[:, -1]
 
 
 class Interval(NamedTuple):
-    """A mean over instances, and half the length of its interval."""
+    """A mean over instances, with half the length of its 95 % interval."""
 
     mean: float
     half: float
@@ -74,7 +74,7 @@ def standings(
     paces: dict[str, float],
     tuning: int,
 ) -> list[Standing]:
-    """Both variants of each contestant whose curves are all there; one without a knob has its default only."""
+    """Return the default and the tuned variant of each contestant whose curves are complete."""
     found = {result.curve: result for result in results}
     rows = []
     for one in playing:
@@ -91,21 +91,21 @@ def standings(
 
 
 def _part(result: Result, tuning: int, *, before: bool) -> np.ndarray:
-    """Regrets of the instances to tune on, or of the others."""
+    """Return the regrets of the instances to tune on if `before`, and of the reported ones otherwise."""
     chosen = (result.records.instances < tuning) == before
     regret: np.ndarray = result.records.regret[chosen]
     return regret[:, -1:] if before else regret
 
 
 def interval(values: np.ndarray) -> Interval:
-    """The mean of one number for each instance."""
+    """Return the mean of one number for each instance, with its 95 % interval."""
     count = len(values)
     half = DEVIATIONS * float(np.std(values, ddof=1)) / count**0.5 if count > 1 else float("nan")
     return Interval(float(np.mean(values)), half)
 
 
 def difference(one: Standing, rows: Iterable[Standing]) -> Interval | None:
-    """Its regret minus that of GLM-TSL's same variant on the same problem; None where that did not play."""
+    """Return the regret of a policy minus that of GLM-TSL, same problem and variant; None if GLM-TSL did not play."""
     for row in rows:
         same = row.problem.name == one.problem.name and row.variant == one.variant
         if same and row.contestant.policy == REFERENCE:
@@ -114,7 +114,7 @@ def difference(one: Standing, rows: Iterable[Standing]) -> Interval | None:
 
 
 def verdict(gap: Interval | None) -> str:
-    """What a difference from GLM-TSL says."""
+    """Return whether a difference from GLM-TSL means "better", "worse" or "no difference seen"."""
     if gap is None or gap.mean == gap.half == 0:
         return "–"
     if gap.mean - gap.half > 0:
@@ -123,7 +123,7 @@ def verdict(gap: Interval | None) -> str:
 
 
 def ranks(rows: Sequence[Standing], seed: int = 0) -> list[Rank]:
-    """Mean ranks within each group of problems, of the policies that played all of these; best first."""
+    """Return the mean ranks in each group of problems of the policies that played all of them, best first."""
     found = []
     for group in dict.fromkeys(row.problem.group for row in rows):
         problems = list(dict.fromkeys(row.problem.name for row in rows if row.problem.group == group))
@@ -165,7 +165,7 @@ def _ranks(
 
 
 def _places(regrets: np.ndarray) -> np.ndarray:
-    """The place of each along the last axis, from 1 for the lowest; equal ones share the mean of their places."""
+    """Return ranks along the last axis, from 1 for the lowest; equal values share the mean of their ranks."""
     below = np.sum(regrets[..., None, :] < regrets[..., :, None], axis=-1)
     equal = np.sum(regrets[..., None, :] == regrets[..., :, None], axis=-1)
     return np.asarray(1 + below + (equal - 1) / 2, float)
@@ -190,7 +190,7 @@ COLUMNS = (
 
 
 def to_csv(rows: Sequence[Standing]) -> str:
-    """All standings, a line each."""
+    """Return all standings as CSV, one line each."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -216,7 +216,7 @@ def to_csv(rows: Sequence[Standing]) -> str:
 
 
 def to_markdown(rows: Sequence[Standing]) -> str:
-    """Tables for each group of problems, a line for each policy: regret, difference from GLM-TSL, microseconds."""
+    """Return tables in Markdown for each group of problems: regret, difference from GLM-TSL, microseconds per round."""
     text = []
     for group in dict.fromkeys(row.problem.group for row in rows):
         here = [row for row in rows if row.problem.group == group]
@@ -226,9 +226,9 @@ def to_markdown(rows: Sequence[Standing]) -> str:
             text.append(f"### Regret, {variant}\n\n{_table(of_variant, lambda row: str(interval(row.final)))}")
             if any(difference(row, rows) for row in of_variant):
                 gaps = _table(of_variant, lambda row: _marked(difference(row, rows)))
-                text.append(f"### Regret minus that of GLM-TSL, {variant}\n\n{gaps}")
+                text.append(f"### Regret minus regret of GLM-TSL, {variant}\n\n{gaps}")
         paces = _table([row for row in here if row.variant == "default"], microseconds)
-        text.append(f"### Microseconds for a round\n\n{paces}")
+        text.append(f"### Microseconds per round\n\n{paces}")
     return "\n".join(text)
 
 
@@ -243,7 +243,7 @@ def _table(rows: Sequence[Standing], cell: Callable[[Standing], str]) -> str:
 
 
 def title_of(one: Contestant) -> str:
-    """Its title, and a warning where its model is wrong."""
+    """Return the title of a policy, marked if it has a linear model of rewards that are not linear."""
     return f"{one.title} (linear model)" if one.misspecified else one.title
 
 
@@ -255,7 +255,7 @@ def _marked(gap: Interval | None) -> str:
 
 
 def microseconds(row: Standing) -> str:
-    """Of one round, in three digits and no exponent."""
+    """Return the microseconds of one round with three digits and no exponent; "–" if unknown."""
     if row.seconds is None:
         return "–"
     time = float(f"{1e6 * row.seconds:.3g}")

@@ -1,10 +1,10 @@
-"""Plays the arena problem by problem with the runner, and writes down what is known after each.
+"""The tournament: it runs the arena problem by problem, and writes tables, figure and page after each problem.
 
-out/<problem>/     records of the problem, as any study leaves them; kept and resumed as such
+out/<problem>/     records of the problem, kept and resumed like those of any study
 out/standings.csv  every policy on every problem: regret, difference from GLM-TSL, time
 out/standings.md   the same as tables
 out/ranks.png      ranks in each group of problems; also ranks.pdf
-out/arena.html     one page to look around in
+out/arena.html     the interactive page
 """
 
 import math
@@ -31,7 +31,7 @@ FILES = ("standings.csv", "standings.md", "ranks.png", "ranks.pdf", "arena.html"
 
 
 class Round(NamedTuple):
-    """A problem and those who play it."""
+    """A problem, the policies that play it and those that do not, and the study of it."""
 
     problem: Problem
     playing: list[Contestant]
@@ -40,14 +40,14 @@ class Round(NamedTuple):
 
 
 class Tournament(NamedTuple):
-    """What there is to play."""
+    """The problems of a tournament, with their contestants."""
 
     rounds: list[Round]
     tuning: int  # instances that the tuned variants are chosen on
 
 
 class Found(NamedTuple):
-    """What is known so far."""
+    """The results of a tournament so far, and the files that were written."""
 
     rows: list[Standing]
     ranks: list[Rank]
@@ -64,7 +64,23 @@ def tournament(
     instances: int = 100,
     seed: int = 0,
 ) -> Tournament:
-    """All problems and all policies unless given; `rounds` are each problem's own unless given."""
+    """Plan a tournament.
+
+    Args:
+        problems: Names of problems. Default: all.
+        policy_names: Names of policies in the registry. Default: all.
+        rounds: Length of a run. Default: depends on the problem.
+        tuning: Number of instances that exploration is tuned on. Default: 50.
+        instances: Number of other instances, which are reported. Default: 100.
+        seed: Seed of the random instances and of the policies. Default: 0.
+
+    Returns:
+        The problems, each with the policies that play it.
+
+    Raises:
+        InvalidArgument: If a number is out of range, a name is given twice, or no policy can play.
+        UnknownName: If there is no such problem or policy.
+    """
     check_whole("tuning", tuning, 1, MOST_INSTANCES)
     check_whole("instances", instances, 2, MOST_INSTANCES)
     check_whole("seed", seed, 0, MOST_SEED)
@@ -73,8 +89,11 @@ def tournament(
     names = list(list_policies()) if policy_names is None else each_policy_once(policy_names)
     chosen = PROBLEMS if problems is None else tuple(problem_of(name) for name in problems)
     for what, several in (("problems", [one.name for one in chosen]), ("policies", names)):
-        if not several or len(set(several)) < len(several):
-            raise InvalidArgument(f"{what}={several!r}: give at least one, each once")
+        if not several:
+            raise InvalidArgument(f"{what} must be at least one name, got none. Leave them out to play all.")
+        for name in several:
+            if several.count(name) > 1:
+                raise InvalidArgument(f"{what} must be different ones, got {name!r} twice. Leave one out.")
     found, reasons = [], []
     for problem in chosen:
         length = rounds or problem.rounds
@@ -84,24 +103,38 @@ def tournament(
             its_study = study(problem, playing, rounds=length, tuning=tuning, instances=instances, seed=seed)
             found.append(Round(problem, playing, absent, its_study))
     if not found:
-        raise InvalidArgument(f"nobody plays; choose other policies or problems ({'; '.join(reasons)})")
+        raise InvalidArgument(
+            f"No policy can play any of the problems: {'; '.join(reasons)}. Choose other policies or problems."
+        )
     return Tournament(found, tuning)
 
 
 def run(
     games: Tournament, out: Path, *, processes: int | None = None, command: str = "", stream: TextIO | None = None
 ) -> Found:
-    """Play what has not been played yet, and write down what was found after each problem."""
+    """Run the tournament from where it was stopped, and write the results so far after each problem.
+
+    Args:
+        games: The tournament.
+        out: The directory, which is created if needed.
+        processes: Number of worker processes on a CPU. Default: one for each usable core.
+        command: The command line, for the page.
+        stream: Where progress is shown. Default: standard output.
+
+    Returns:
+        The results, and the files that were written.
+    """
     check_directory(out)
     if not any((out / problem.name / record.MANIFEST).exists() for problem in PROBLEMS):
         check_unwritten(out, FILES)
     together = on_accelerator()
     tasks = sum(len(expand(game.study, together)) for game in games.rounds)
-    print(f"problems: {len(games.rounds)}, tasks in all: {tasks}", file=stream, flush=True)
+    problems = "1 problem" if len(games.rounds) == 1 else f"{len(games.rounds)} problems"
+    print(f"The arena has {problems} with {tasks} tasks in all.", file=stream, flush=True)
     remove_leftovers(out)
     found = Found([], [], [], [])
     for number, game in enumerate(games.rounds):
-        print(f"{game.problem.title} ({number + 1} of {len(games.rounds)} problems)", file=stream, flush=True)
+        print(f"Problem {number + 1} of {len(games.rounds)}: {game.problem.title}", file=stream, flush=True)
         warnings = play(game.study, out / game.problem.name, processes=processes, command=command, stream=stream)
         rows, more = load(game, out / game.problem.name, games.tuning)
         found = found._replace(rows=found.rows + rows, warnings=[*found.warnings, *warnings, *more])
@@ -110,7 +143,7 @@ def run(
 
 
 def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], list[str]]:
-    """The standings of a problem from the records of its study."""
+    """Read the standings of a problem from the records of its study; return them with warnings."""
     parts = record.read_parts(directory / record.PARTS)
     together = read_manifest(directory)["maker"]["together"]
     done = [parts.tasks[task.digest] for task in expand(game.study, together) if task.digest in parts.tasks]
@@ -119,7 +152,7 @@ def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], lis
     merged = record.combine(results, labels, [panel.label for panel in game.study.panels])
     paces: dict[str, float] = {}
     for part in done:
-        # The least of a curve's blocks: what it takes when nothing else disturbs.
+        # The shortest time among a curve's blocks: the one that other processes disturbed least.
         pace = part.metadata.get("seconds_per_decision")
         for result in part.results:
             if pace is not None:
@@ -129,7 +162,7 @@ def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], lis
 
 
 def write(games: Tournament, found: Found, out: Path, command: str) -> Found:
-    """Tables, figure and page of what is known so far."""
+    """Write tables, figure and page of the results so far."""
     places = ranks(found.rows)
     table, tables, png, pdf, html = files = [out / name for name in FILES]
     write_atomically(table, to_csv(found.rows).encode())

@@ -1,4 +1,4 @@
-"""`explorax arena`: every policy on every problem."""
+"""The subcommand `explorax arena`, which plays every policy on every problem."""
 
 import argparse
 from pathlib import Path
@@ -8,11 +8,11 @@ from explorax.cli.stopping import resumable
 from explorax.text import table
 
 ABOUT = """\
-Plays all policies on families of problems: logistic bandits with logits of standard
-deviation 1 and 3 (d = 5, 10, 20), with a saturated best arm, with sparse features, with
-changing arms; counts; and labelled data.  Each policy plays as documented, and with the
-value of its exploration that does best on instances of its own (--tuning), which the
-reported ones are not.
+Play all policies on families of random problems: logistic bandits with logits
+of standard deviation 1 and 3 (d = 5, 10, 20), with a saturated best arm, with
+sparse features and with changing arms; counts; and labelled data.  Each policy
+plays twice: with its default settings, and with the amount of exploration that
+does best on separate instances (--tuning), which are not reported.
 """
 AROUND = """\
 examples:
@@ -20,39 +20,47 @@ examples:
   explorax arena --problems logistic-5 saturated --policies glm_tsl evill rand_ucb
   explorax arena --data data --out results/arena
 
-what it leaves: standings.csv and standings.md (regret, its difference from GLM-TSL, with
-intervals, and time), ranks.png, arena.html (one page to look around in), and for each
-problem a directory of records.  Stopped at any moment, it goes on where it was when
-started again.
+files in the output directory: standings.csv and standings.md (regret and its
+difference from GLM-TSL, with intervals, and time per round), ranks.png and
+ranks.pdf, arena.html (an interactive page), and a directory of records for each
+problem.  If the command is stopped, run it again to continue.
 
 """
 
 
 def add_arena(to: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the options of `explorax arena` to its parser."""
     to.add_argument(
-        "--quick", action="store_true", help="three problems, 1 000 rounds, 20 + 30 instances, unless given"
+        "--quick", action="store_true", help="smaller defaults: three problems, 1 000 rounds, 20 + 30 instances"
     )
-    to.add_argument("--list", action="store_true", help="print the problems and stop")
-    to.add_argument("--problems", nargs="+", metavar="NAME", help="see --list (all)")
-    to.add_argument("--policies", nargs="+", metavar="NAME", help="see `explorax policies` (all)")
-    to.add_argument("--rounds", type=int, metavar="N", help="length of a run (each problem's own, mostly 2 000)")
-    to.add_argument("--instances", type=int, metavar="M", help="random problems that are reported (100)")
-    to.add_argument("--tuning", type=int, metavar="T", help="others that the tuned values are chosen on (50)")
-    to.add_argument("--seed", type=int, metavar="S", help="another seed, other instances (0)")
-    to.add_argument("--data", type=Path, metavar="DIR", help="where the data sets lie (downloaded once)")
-    to.add_argument("--out", type=Path, metavar="DIR", help="where results go (results/arena, or results/arena-quick)")
-    to.add_argument("--processes", type=int, metavar="P", help="on a CPU: how many cores to use (all)")
+    to.add_argument("--list", action="store_true", help="print the problems and exit")
+    to.add_argument("--problems", nargs="+", metavar="NAME", help="problems to play, see --list (default: all)")
+    to.add_argument(
+        "--policies", nargs="+", metavar="NAME", help="policies that play, see `explorax policies` (default: all)"
+    )
+    to.add_argument(
+        "--rounds", type=int, metavar="N", help="length of a run (default: depends on the problem, mostly 2 000)"
+    )
+    to.add_argument("--instances", type=int, metavar="M", help="random instances that are reported (default: 100)")
+    to.add_argument(
+        "--tuning", type=int, metavar="T", help="other instances, on which exploration is tuned (default: 50)"
+    )
+    to.add_argument("--seed", type=int, metavar="S", help="seed of the random instances and policies (default: 0)")
+    to.add_argument("--data", type=Path, metavar="DIR", help="directory of the data sets (default: downloaded once)")
+    to.add_argument(
+        "--out", type=Path, metavar="DIR", help="output directory (default: results/arena, or results/arena-quick)"
+    )
+    to.add_argument("--processes", type=int, metavar="P", help="number of processes on a CPU (default: all cores)")
     to.set_defaults(action=arena)
 
 
 def arena(options: argparse.Namespace) -> int:
-    """Play, and print ranks."""
+    """Play the arena and print the mean ranks of the policies; return the exit code."""
     from explorax.arena.problems import PROBLEMS, QUICK
 
     if options.list:
         lines = [[one.name, one.group, one.about] for one in PROBLEMS]
-        print(table([["problem", "group", "what it is"], *lines], left=3, indent="  "))
+        print(table([["problem", "group", "description"], *lines], left=3, indent="  "))
         return DONE
     from explorax.arena.tournament import run, tournament
 
@@ -63,11 +71,11 @@ def arena(options: argparse.Namespace) -> int:
         given = {"problems": QUICK, "rounds": 1_000, "instances": 30, "tuning": 20} | given
     out = options.out or Path("results", "arena-quick" if options.quick else "arena")
     games = tournament(policy_names=options.policies, **given)
-    with resumable(lambda: f"what is finished is kept in {out}; run the same command again to go on from there"):
+    with resumable(lambda: f"What is finished is kept in {out}; run the same command again to continue."):
         found = run(games, out, processes=options.processes, command=options.command)
     print_warnings(found.warnings)
     for group in dict.fromkeys(rank.group for rank in found.ranks):
-        print(f"\nMean rank by regret, {group}\n")
+        print(f"\nMean rank by regret in {group}, with 95 % intervals:\n")
         rows = {rank.title: ["-", "-"] for rank in found.ranks if rank.group == group}
         for rank in found.ranks:
             if rank.group == group:

@@ -1,4 +1,4 @@
-"""What each subcommand does; returns its exit code."""
+"""What each subcommand does: one function each, which returns the exit code."""
 
 import argparse
 import importlib
@@ -16,6 +16,7 @@ from explorax.errors import InvalidArgument
 from explorax.text import table, with_error
 
 if TYPE_CHECKING:
+    from explorax.claims import Claim
     from explorax.experiments.study import Study
     from explorax.runner import Outputs
 
@@ -23,12 +24,12 @@ DONE, FAILED, BAD_USAGE, CLAIM_FAILED = 0, 1, 2, 3
 
 
 def complain(text: str) -> None:
-    """Print an error."""
+    """Print a line to standard error, after the name of the command."""
     print(f"explorax: {text}", file=sys.stderr)
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """Run an experiment of the paper with those of its settings that are given."""
+    """Run an experiment of the paper, with the settings that were given on the command line; return the exit code."""
     experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
     use_data(getattr(options, "data", None))
     given = {name: getattr(options, name, None) for name in inspect.signature(experiment.study).parameters}
@@ -38,34 +39,48 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def use_data(directory: Path | None) -> None:
-    """Look for data sets there, if it is given."""
+    """Look for data sets in a directory if it is given; raise `InvalidArgument` if there is no such directory."""
     if directory is not None:
         if not directory.is_dir():
-            raise InvalidArgument(f"--data {directory} is no directory: give the one that holds the data sets")
+            raise InvalidArgument(
+                f"--data must be a directory, got {directory}. Give the one that holds the data sets."
+            )
         os.environ["EXPLORAX_DATA"] = str(directory.resolve())  # which workers inherit
 
 
 def run_own(options: argparse.Namespace) -> int:
-    """Run the study of a settings file."""
+    """Run the study of a settings file, or print an example of one.
+
+    Args:
+        options: The command line: `settings`, `example`, and those of all runs.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InvalidArgument: If there is no settings file, or one that cannot be read or used.
+    """
     if options.example:
         print(EXAMPLE, end="")
         return DONE
     if options.settings is None:
         raise InvalidArgument(
-            "no settings file was given: `explorax run --example > mine.toml` makes one to start from"
+            "No settings file was given. `explorax run --example > mine.toml` makes one to start from."
         )
     from explorax.experiments.settings import from_settings
 
     try:
         settings = tomllib.loads(options.settings.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidArgument(f"{options.settings} cannot be read: {error}; `explorax run --help` says how") from error
+        raise InvalidArgument(
+            f"{options.settings} cannot be read: {error}. `explorax run --help` describes the file."
+        ) from error
     study = from_settings(settings)
     return play(study, options.out or Path("results", study.name), options)
 
 
 def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
-    """Run a study and print what came of it."""
+    """Run a study and print its results; return the exit code."""
     from explorax.runner import Figure, kept, run
 
     figure = Figure(options.log, options.bound)
@@ -75,7 +90,7 @@ def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Rebuild what follows from the records of a run."""
+    """Write tables, figures and report of a run anew, and print its results; return the exit code."""
     from explorax.experiments.settings import study_in
     from explorax.runner import Figure, rebuild
 
@@ -84,15 +99,15 @@ def report(options: argparse.Namespace) -> int:
 
 
 def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
-    """Print what was measured, claims and paths; the exit code says whether --strict is satisfied."""
+    """Print the results, claims and files of a run; return the exit code, which depends on --strict."""
     print_warnings(outputs.warnings)
     if not outputs.complete:
-        print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks; run the study again to go on\n")
+        print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks are done. Run the study again to finish it.\n")
     rows = outputs.summaries
     name, digits = {"regret": ("Regret", 1), "reward": ("Average reward", 4)}[outputs.measure]
     counts = sorted({row.instances for row in rows})
     over = f"{counts[0]} instances" if len(counts) == 1 else f"the instances in brackets, {counts[0]} to {counts[-1]}"
-    print(f"{name} after {rows[0].rounds} rounds, mean ± standard error over {over}\n")
+    print(f"{name} after {rows[0].rounds} rounds, mean ± standard error over {over}:\n")
     curves, panels = ({getattr(row, kind): None for row in rows} for kind in ("curve", "panel"))  # in their order
     cells = {}
     for row in rows:
@@ -100,34 +115,46 @@ def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
         cells[row.curve, row.panel] = with_error(row.mean, row.stderr, digits) + its_count
     body = [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves]
     print(table([["", *panels], *body], indent="  "))
-    overall = [claim for claim in outputs.claims if claim.panel is None]
-    if overall:
-        print("\nClaims of the paper\n")
-        each: dict[str, list[str]] = {one.name: [] for one in overall}
-        for claim in outputs.claims:
-            if claim.panel is not None:
-                each[claim.name].append(f"{claim.panel}: {claim.verdict}")
-        for claim in overall:
-            print(f"  {claim.verdict:14s} {claim.statement} ({'; '.join(each[claim.name])})")
+    print_claims(outputs.claims)
+    if outputs.claims and getattr(options, "quick", False):
+        print("\n  This is a small version. The claims are about the full experiment, without --quick.")
     print_files(outputs.files)
-    return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in overall) else DONE
+    return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in outputs.claims) else DONE
+
+
+def print_claims(claims: "Sequence[Claim]") -> None:
+    """Print how many claims hold, each claim with its verdict, and the evidence against those that do not hold."""
+    if not claims:
+        return
+    from explorax.claims import headline
+
+    print(f"\nClaims of the paper: {headline(claims)}\n")
+    for claim in claims:
+        if claim.panel is None:
+            print(f"  {claim.verdict:14s} {claim.statement}")
+        elif claim.holds is None:
+            print(f"{'':17s}{claim.panel}: undecided. {claim.reason}")
+        else:
+            for one in claim.evidence:
+                if not one.holds:
+                    print(f"{'':17s}{claim.panel}: {one.sentence}")
 
 
 def print_warnings(warnings: Sequence[str]) -> None:
-    """Print what was odd about a run."""
+    """Print the warnings of a run to standard error."""
     for warning in warnings:
         complain(f"warning: {warning}")
 
 
 def print_files(files: Sequence[Path]) -> None:
-    """Print what a run has written."""
-    print("\nWritten\n")
+    """Print the files that a run has written."""
+    print("\nFiles:\n")
     for path in files:
         print(f"  {path}")
 
 
 def show_policies(options: argparse.Namespace) -> int:
-    """Print the registry."""
+    """Print the policies of the registry; return the exit code."""
     from explorax.registry import list_policies
 
     entries = list(list_policies().values())
@@ -135,13 +162,16 @@ def show_policies(options: argparse.Namespace) -> int:
     for e in entries:
         rows.append([e.name, e.title, e.randomized, ", ".join(e.families), ", ".join(e.designs) or "-", e.cost])
     print(table(rows, left=len(rows[0]), indent="  "))
-    print("\nK arms, d features, s steps; a network of P weights with h last units, batches of B.  References:\n")
+    print(
+        "\nCosts are for K arms and d features. s is a number of steps; a network has P weights and h units in its\n"
+        "last hidden layer, and learns from batches of B examples.\n\nReferences:\n"
+    )
     print(table([[e.name, e.reference] for e in entries], left=2, indent="  "))
     return DONE
 
 
 def show_theory(options: argparse.Namespace) -> int:
-    """Print what the theorems say."""
+    """Print the constants and regret bounds of the theorems; return the exit code."""
     from explorax import theory
 
     names = ("rounds", "family", "noise_std", "min_slope", "max_slope", "max_gap")
@@ -152,6 +182,6 @@ def show_theory(options: argparse.Namespace) -> int:
 
 
 def bench_engine(options: argparse.Namespace) -> int:
-    """Measure the engine."""
+    """Measure and print the speed of simulations; return the exit code."""
     importlib.import_module("explorax.bench").engine(quick=options.quick)
     return DONE

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a command that is stopped says so in a line, and ends with 128 + the number of the signal."""
+"""Ctrl-C and SIGTERM: a command that is stopped prints one line and exits with 128 + the number of the signal."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ from types import FrameType
 
 from explorax.errors import RunFailed
 
-KEPT = "stopped; what is finished is kept, and the same command goes on from there"
+KEPT = "Stopped. What is finished is kept; run the same command again to continue."
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has asked to stop."""
+    """A signal that asks to stop."""
 
     def __init__(self, number: int = signal.SIGINT, said: str = KEPT):
         super().__init__(said)
@@ -22,25 +22,25 @@ class Stopped(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell expects of a command that was stopped."""
+        """The exit code that a shell expects of a command that was stopped."""
         return 128 + self.number
 
 
 @contextmanager
 def resumable(kept: Callable[[], str]) -> Iterator[None]:
-    """Say of a run that ends early meanwhile what is kept of it."""
+    """Add to the message of a run that ends early in this context what is kept of it."""
     try:
         yield
     except KeyboardInterrupt as stop:
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
-        raise Stopped(number, f"stopped: {kept()}") from None
+        raise Stopped(number, f"Stopped. {kept()}") from None
     except RunFailed as error:
         raise RunFailed(f"{error}\n{kept()}") from error
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Raise `Stopped` when a signal asks to stop meanwhile; one that is ignored stays so."""
+    """Raise `Stopped` when a signal asks to stop in this context; a signal that is ignored stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are not for us
         return
@@ -56,7 +56,7 @@ def stoppable() -> Iterator[None]:
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Stop at once while a module is imported, where an exception may get lost and nothing is half done yet."""
+    """Raise `Stopped`, or end the process during an import, where an exception may get lost and nothing is begun."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             print(f"explorax: {KEPT}", file=sys.stderr, flush=True)

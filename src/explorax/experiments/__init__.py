@@ -1,1 +1,1 @@
-"""The paper's experiments: settings as data, claims as functions of what a run leaves."""
+"""The experiments of the paper: settings as data, and claims as functions of the results of a run."""

@@ -1,12 +1,13 @@
 """The deep bandit of the paper's Figure 2: settings as data, claims as functions of the results.
 
-Each round shows K = 10 random images of MNIST or Fashion-MNIST; one of a label that the policy is not told pays 1 with
-probability 0.75, any other with 0.25.  n = 10 000 rounds, 500 instances, 50 for each label.  The models are networks
-with a hidden layer of ReLU or tanh units: DeepFPL, the same without perturbation (DeepFL), and GLM-FPL on the hidden
-layer of a network that is learned from random arms in the first m percent of the rounds (repGLM-FPL).
+Each round shows K = 10 random images of MNIST or Fashion-MNIST.  An image of the target label, which the policy does
+not know, pays 1 with probability 0.75, any other image with probability 0.25.  A run has n = 10 000 rounds; there are
+500 instances, 50 for each label.  The models are networks with a hidden layer of ReLU or tanh units: DeepFPL, the
+same without perturbation (DeepFL), and GLM-FPL on the hidden layer of a network that is trained on random arms in the
+first m percent of the rounds (repGLM-FPL).
 
-What is measured is the average reward per round.  What the paper says of the figure is checked by `Figure2.claims`,
-with "beats" as `explorax.summarize` defines it.
+The measure is the average reward per round.  `Figure2.claims` checks what the paper says about the figure, with "beats"
+as `explorax.summarize` defines it.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.2.
 """
@@ -16,35 +17,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+from explorax.claims import DIGITS, Claim, Evidence, Finding, Question, beat, evaluate, in_every_panel
 from explorax.datasets import as_path, known_name, load
 from explorax.environments.labelled import optimum as best_reward
 from explorax.errors import ExploraxError
 from explorax.experiments.study import Curve, Panel, Study, curve, each_policy_once, taken
 from explorax.record import Result
 from explorax.registry import entry_of
-from explorax.summarize import Claim, Numbers, Question, beat, evaluate, in_every_panel, mean_and_stderr, measured
+from explorax.summarize import mean_and_stderr, measured
+from explorax.text import with_error
 
 POLICIES = ("deep_fpl", "deep_fl", "rep_glm_fpl")
 TITLES = {"mnist": "MNIST", "fashion": "Fashion-MNIST", "digits": "Digits", "relu": "ReLU"}
 ARMS = 10
-HIGH_REWARD = 0.5  # that DeepFPL is said to reach
+HIGH_REWARD = 0.5  # the average reward that the paper says DeepFPL reaches
 PRINTED_OPTIMUM, ROUNDING = 0.576, 0.005
 
 
 class Figure2(Study):
-    """The paper's Figure 2, or a variation on it."""
+    """The study of the paper's Figure 2, or a variation on it, judged by the paper's claims."""
 
     title = "Average reward in deep bandits (Figure 2)"
     stem = "figure2"
+    paper_rounds = 10_000
+    purpose = (
+        "A reproduction of Figure 2 of Kveton et al., Randomized Exploration in Generalized Linear Bandits (AISTATS "
+        "2020): exploration with neural networks, on images of which one label pays more than the others."
+    )
 
     @classmethod
     def covers(cls, name: str, environment: str, measure: str) -> bool:
-        """Whether settings that say so are those of this experiment."""
+        """Return whether a study with this name, environment and measure is this experiment."""
         return (name, environment, measure) == ("deep", "classification", "reward")
 
     @cached_property
     def optima(self) -> dict[str, float]:
-        """The optimum of each panel whose data can still be read."""
+        """The largest possible average reward in each panel whose data can still be read."""
         found = {}
         for panel in self.panels:
             settings = self.environment_arguments(panel)
@@ -55,7 +63,7 @@ class Figure2(Study):
         return found
 
     def claims(self, results: Sequence[Result]) -> list[Claim]:
-        """What the paper says, with the optimum of each panel where it is known."""
+        """Judge the paper's claims: each one for all panels together, then for each panel."""
         return claims(results, self.optima)
 
 
@@ -64,7 +72,7 @@ def study(
     datasets: Sequence[str] = ("mnist", "fashion"),
     activations: Sequence[str] = ("relu", "tanh"),
     label: str | None = None,
-    rounds: int = 10_000,
+    rounds: int = Figure2.paper_rounds,
     instances: int = 500,
     percents: Sequence[float] = (1, 5, 10, 20),
     replay: str = "recent",
@@ -73,9 +81,25 @@ def study(
     seed: int = 0,
     checkpoints: int | None = None,
 ) -> Figure2:
-    """Return Figure 2, or a variation on it; `policies` are all three unless given, and may be others of the registry.
+    """Return the study of Figure 2, or a variation on it.
 
-    `datasets` may be files too; `label` is then the column that holds their labels.
+    Args:
+        datasets: Names of data sets ("mnist", "fashion", "digits") or paths of CSV or Parquet files. Default: MNIST and
+            Fashion-MNIST.
+        activations: Activations of the hidden units, "relu" or "tanh". The figure has one panel for each pair of a data
+            set and an activation. Default: both.
+        label: The column of a file that holds its labels. Default: "label".
+        rounds: Length n of a run. Default: 10 000.
+        instances: Number of random problems that every curve plays. Default: 500.
+        percents: Training lengths m of repGLM-FPL, in percent of the rounds. Default: 1, 5, 10 and 20.
+        replay: Examples of a training step, "recent" or "uniform". Default: "recent".
+        scale: Scale of DeepFPL's perturbation. Default: 1.
+        policies: Names of policies in the registry. Default: DeepFPL, DeepFL and repGLM-FPL, as in the paper.
+        seed: Seed of the random problems and of the policies. Default: 0.
+        checkpoints: How many times the reward is recorded in a run. Default: 100, or every round of a shorter run.
+
+    Returns:
+        A study to pass to `explorax.runner.run`.
     """
     chosen = POLICIES if policies is None else each_policy_once(policies)
     trained = any(taken(policy, {"activation": None}) for policy in chosen)
@@ -101,12 +125,23 @@ def quick(
     percents: Sequence[float] = (5, 20),
     **others: Any,
 ) -> Figure2:
-    """Return a small version of Figure 2, on small images; takes what `study` takes."""
+    """Return a small version of Figure 2, on the small digits of scikit-learn.
+
+    Args:
+        datasets: Names of data sets or paths of files. Default: "digits".
+        rounds: Length n of a run. Default: 2 000.
+        instances: Number of random problems that every curve plays. Default: 50.
+        percents: Training lengths m of repGLM-FPL, in percent of the rounds. Default: 5 and 20.
+        **others: Further arguments of `study`.
+
+    Returns:
+        A study to pass to `explorax.runner.run`.
+    """
     return study(datasets=datasets, rounds=rounds, instances=instances, percents=percents, **others)
 
 
 def _panel(data: str, activation: str, column: str | None, trained: bool) -> Panel:
-    """A data set with an activation, which matters if a network is `trained` on it."""
+    """Return the panel of a data set, with an activation for the curves if any of them trains a network."""
     path = as_path(data)
     name = known_name(data) if path is None else path.name.partition(".")[0]
     label = f"{TITLES.get(name, name)}, {TITLES.get(activation, activation)}"
@@ -116,7 +151,7 @@ def _panel(data: str, activation: str, column: str | None, trained: bool) -> Pan
 
 
 def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, scale: float) -> list[Curve]:
-    """The curves of a policy: one, or one for each length of training."""
+    """Return the curve of a policy, or one curve for each training length of repGLM-FPL."""
     entry = entry_of(policy)
     if entry.name == "deep_fpl":
         return [curve(policy, settings={"scale": scale, "replay": replay})]
@@ -128,12 +163,21 @@ def _curves(policy: str, rounds: int, percents: Sequence[float], replay: str, sc
 
 
 def optimum(data: str, n_arms: int = ARMS, label: str | None = None) -> float:
-    """The best possible average reward, with as many instances of each label; nothing is downloaded for it."""
+    """Return the largest possible average reward on a data set, over as many instances of each label.
+
+    Args:
+        data: Name of a data set or path of a file. A data set that is not on this machine is not downloaded.
+        n_arms: Number of examples that a round shows. Default: 10.
+        label: The column of a file that holds its labels. Default: "label".
+
+    Returns:
+        The expected reward per round of a policy that knows the target label.
+    """
     return best_reward(load(data, label=label, download=False), n_arms)
 
 
 def claims(results: Sequence[Result], optima: Mapping[str, float]) -> list[Claim]:
-    """What the paper says, with the optimum of each panel where it is known: in every panel, then in each."""
+    """Judge the paper's claims, given the optimum of each panel whose data can be read."""
     variants = tuple(dict.fromkeys(one.curve for one in results if one.policy == "rep_glm_fpl")) or ("repGLM-FPL",)
     questions = (
         Question("deep_fpl_is_high", f"DeepFPL's average reward is at least {HIGH_REWARD}.", ("DeepFPL",), _high),
@@ -153,19 +197,23 @@ def claims(results: Sequence[Result], optima: Mapping[str, float]) -> list[Claim
     return [*evaluate(questions, results), *_optimum_is_as_printed(results, optima)]
 
 
-def _high(found: Mapping[str, Result]) -> tuple[bool, Numbers]:
-    mean, stderr = mean_and_stderr(measured(found["DeepFPL"].records, "reward")[:, -1])
-    numbers: Numbers = {"DeepFPL": {"mean": float(mean), "stderr": None if stderr is None else float(stderr)}}
-    return bool(mean >= HIGH_REWARD), numbers
+def _high(found: Mapping[str, Result]) -> Finding:
+    """Judge whether the average reward of DeepFPL is as high as the paper says."""
+    means, errors = mean_and_stderr(measured(found["DeepFPL"].records, "reward")[:, -1])
+    mean, stderr = float(means), None if errors is None else float(errors)
+    sentence = f"The average reward of DeepFPL is {with_error(mean, stderr, DIGITS['reward'])}."
+    return Finding({"DeepFPL": {"mean": mean, "stderr": stderr}}, (Evidence(sentence, mean >= HIGH_REWARD),))
 
 
 def _optimum_is_as_printed(results: Sequence[Result], optima: Mapping[str, float]) -> list[Claim]:
+    """Judge whether the largest possible average reward of each panel is the one that the paper prints."""
     name, statement = "optimum_is_as_printed", f"The best possible average reward is about {PRINTED_OPTIMUM}."
     each = []
     for panel in dict.fromkeys(one.panel for one in results):
         if panel in optima:
             holds = abs(optima[panel] - PRINTED_OPTIMUM) <= ROUNDING
-            each.append(Claim(name, statement, holds, {"optimum": {"mean": optima[panel]}}, "", panel))
+            evidence = (Evidence(f"The best possible average reward is {optima[panel]:.4f}.", holds),)
+            each.append(Claim(name, statement, holds, {"optimum": {"mean": optima[panel]}}, "", panel, evidence))
         else:
-            each.append(Claim(name, statement, None, {}, f"{panel}: the labels of the data cannot be read", panel))
+            each.append(Claim(name, statement, None, {}, "The labels of the data cannot be read.", panel))
     return [in_every_panel(name, statement, each), *each]

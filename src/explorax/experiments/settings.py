@@ -1,6 +1,6 @@
-"""A study from its settings: plain data, as a settings file or the manifest of a run has it.
+"""Studies from their settings: plain data, as in a settings file or the manifest of a run.
 
-As a settings file (TOML), with everything but `environment`, `rounds` and `curves` optional:
+In a settings file (TOML) everything except `environment`, `rounds` and `curves` is optional:
 
     environment = "logistic"
     dims = [5, 10, 20]                       # numbers of features; one panel of the figure for each
@@ -17,16 +17,17 @@ As a settings file (TOML), with everything but `environment`, `rounds` and `curv
     spacing = "even"                         # or "log"
     environment_settings = { n_arms = 50 }
 
-Panels that differ in something else than `dims` are tables, each with a label.  What they set is added to what the
-study sets, and to what those curves set whose policies take it.  Their `tags` are what tables call them, a column for
-each, as in tags = { arms = 10, ridge = 1 }; the label unless given:
+Panels that differ in something other than the number of features are tables, each with a label.  Their
+`environment_settings` are added to those of the study, and their `curve_settings` to those of the curves whose policies
+take them.  Their `tags` are the columns of summary.csv that name the panel, as in tags = { arms = 10, ridge = 1 }.
+Default: one column with the label.
 
     panels = [
       { label = "few arms", environment_settings = { n_features = 5, n_arms = 10 } },
       { label = "ridge", environment_settings = { n_features = 5, n_arms = 50 }, curve_settings = { ridge = 9.0 } },
     ]
 
-Without either there is one panel, for an environment that needs no more settings.
+Without `dims` and `panels` there is one panel, for an environment that needs no further settings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,35 +48,43 @@ NAMED = ("name", "environment", "measure")  # what an experiment is known by
 
 
 def from_settings(settings: Mapping[str, Any]) -> Study:
-    """Return the study of these settings, as the experiment that it is.
+    """Build a study from its settings.
 
-    A study of one's own may have the name of an experiment, but hardly its environment and measure too.
+    A study with the name, the environment and the measure of an experiment of the paper is that experiment.
 
     Args:
         settings: Plain data, as read from TOML or JSON.
 
     Returns:
-        A study that knows its claims, title and figure; a plain `Study` if it is no experiment of the paper.
+        The study, with the claims, title and figures of the experiment if it is one.
 
     Raises:
-        InvalidArgument: The settings are not those of a study.
+        InvalidArgument: If a setting is missing, of the wrong kind, or outside its range.
+        UnknownName: If there is no such setting, environment or policy.
+
+    Example:
+        >>> from explorax.experiments.settings import from_settings
+        >>> curves = [{"policy": "glm_tsl"}, {"policy": "uniform"}]
+        >>> study = from_settings({"environment": "logistic", "dims": [2, 3], "rounds": 100, "curves": curves})
+        >>> [panel.label for panel in study.panels]
+        ['d = 2', 'd = 3']
     """
     if not isinstance(settings, Mapping):
-        raise InvalidArgument(f"the settings of a study must be a table, got {settings!r}.")
+        raise InvalidArgument(f"settings must be a table, got {settings!r}. `explorax run --example` prints one.")
     known = {one.name: one for one in fields(Study)}
     check_names("setting of a study", settings, [*known, "dims"])
     for name, one in known.items():
         needed = one.init and one.default is MISSING and one.default_factory is MISSING
         if needed and name not in (*settings, "panels"):
-            raise InvalidArgument(f"the study lacks {name!r}: give it in the settings")
+            raise InvalidArgument(f"The settings of the study lack {name!r}. Add it.")
     given = dict(settings)
     for name in {"dims", "panels", "curves"} & given.keys():
         if isinstance(given[name], str) or not isinstance(given[name], Sequence):
-            raise InvalidArgument(f"{name}={given[name]!r} must be a list")
+            raise InvalidArgument(f"{name} must be a list, got {given[name]!r}.")
     if not isinstance(given.get("environment_settings", {}), Mapping):
-        raise InvalidArgument(f"environment_settings={given['environment_settings']!r} must be a table")
+        raise InvalidArgument(f"environment_settings must be a table, got {given['environment_settings']!r}.")
     if "dims" in given and "panels" in given:
-        raise InvalidArgument(f"dims={given['dims']!r} and panels are both given: leave one out")
+        raise InvalidArgument("The study has both dims and panels. Leave one of the two out.")
     if "dims" in given:
         builder = environments.BUILDERS.get(str(given["environment"]).lower())
         if builder is not None and "n_features" not in setting_names(builder):
@@ -102,36 +111,36 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
 
 def _panel_from(plain: Any) -> Panel:
     if not isinstance(plain, Mapping) or "label" not in plain:
-        raise InvalidArgument(f"panels: {plain!r} must be a table with a label, like {{ label = 'few arms' }}")
+        raise InvalidArgument(f"A panel must be a table with a label, like {{ label = 'few arms' }}, got {plain!r}.")
     check_names("setting of a panel", plain, Panel._fields)
     tables = {"environment_settings": {}, "curve_settings": {}, "tags": {"panel": plain["label"]}} | dict(plain)
     for name, value in tables.items():
         if name != "label" and not isinstance(value, Mapping):
-            raise InvalidArgument(f"panels: {name}={value!r} must be a table, like {{ n_arms = 10 }}")
+            raise InvalidArgument(f"{name} of a panel must be a table, like {{ n_arms = 10 }}, got {value!r}.")
     return Panel(**tables)
 
 
 def _curve_from(plain: Any) -> Curve:
     if not isinstance(plain, Mapping) or "policy" not in plain:
-        raise InvalidArgument(f"curves: {plain!r} must be a table with a policy, like {{ policy = 'glm_tsl' }}")
+        raise InvalidArgument(f"A curve must be a table with a policy, like {{ policy = 'glm_tsl' }}, got {plain!r}.")
     check_names("setting of a curve", plain, Curve._fields)
     settings = plain.get("settings", {})
     if not isinstance(settings, Mapping):
-        raise InvalidArgument(f"curves: settings={settings!r} must be a table, like {{ scale = 0.5 }}")
+        raise InvalidArgument(f"settings of a curve must be a table, like {{ scale = 0.5 }}, got {settings!r}.")
     return curve(plain["policy"], plain.get("design"), plain.get("label"), settings)
 
 
 def study_in(directory: Path | str) -> Study:
-    """Return the study whose run a directory holds.
+    """Return the study whose run is in a directory.
 
     Args:
-        directory: Where a run has left, or is leaving, its files.
+        directory: The directory that a run has written to, or is still writing to.
 
     Returns:
-        The study, with its claims, title and figure.
+        The study, with its claims, title and figures.
 
     Raises:
-        InvalidArgument: The directory has no manifest that can be used.
+        InvalidArgument: If the directory has no manifest, or one that cannot be used.
     """
     settings = record.read_manifest(Path(directory))["settings"]
     try:

@@ -1,10 +1,11 @@
-"""A study: which policies play which environment, how long, how often, and what is said and drawn of that.
+"""A study: which policies play which environment, for how long and how often, and how the results are written up.
 
-Its settings are plain data, checked when made.  An experiment of the paper is a `Study` with claims, a title and a
-figure of its own: a class in its own module.
+The settings of a study are plain data that is checked when the study is made.  An experiment of the paper is a subclass
+of `Study` in its own module, with claims, a title and figures of its own.
 
-Curves whose policies take a `family` get that of the environment's rewards; it need not be set, and no other may be.
-Policies that do not model these rewards are refused, but for linear ones on rewards of 0 and 1 (`registry`).
+Curves whose policies take a `family` get the family of the environment's rewards; it need not be set, and no other
+family may be set.  Policies that do not model these rewards are refused, except linear ones on rewards of 0 and 1
+(see `registry`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from explorax import environments
 from explorax.builders import setting_names
 from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
+from explorax.claims import Claim
 from explorax.environments import Environment
 from explorax.environments.glm import ARMS
 from explorax.errors import InvalidArgument, UnknownName, check_names
 from explorax.policies.base import Policy
 from explorax.record import Result
 from explorax.registry import check_family, entry_of, make
-from explorax.summarize import MEASURES, Claim, Summary, series
+from explorax.summarize import MEASURES, Summary, series
+from explorax.text import grouped, listed
 
 if TYPE_CHECKING:
     from explorax.plot import Bound
@@ -30,19 +33,24 @@ SPACINGS = ("even", "log")
 CHECKPOINTS = 100
 LONGEST_NAME = 100  # characters
 MEASURED = {"regret": "Regret", "reward": "Average reward"}
+DEFINED = {
+    "regret": "Regret is the expected reward of the best arm minus that of the pulled arm, summed over the rounds.",
+    "reward": "The measure is the average reward per round.",
+}
+MOST_TITLES = 8  # of policies that are named in a sentence
 
 
 class Panel(NamedTuple):
-    """One panel of the figure: what it adds to the settings of the study, under a label that is unique there."""
+    """One panel of the figure: settings that are added to those of the study, under a label that is unique in it."""
 
     label: str  # "d = 5"
-    environment_settings: dict[str, Any]  # beyond the study's: {"n_features": 5}
-    curve_settings: dict[str, Any]  # beyond each curve's, where its policy takes them: {"activation": "relu"}
-    tags: dict[str, str | int]  # what tables call it, a column each: {"dim": 5}
+    environment_settings: dict[str, Any]  # added to the study's: {"n_features": 5}
+    curve_settings: dict[str, Any]  # added to each curve whose policy takes them: {"activation": "relu"}
+    tags: dict[str, str | int]  # columns of summary.csv that name the panel: {"dim": 5}
 
 
 class Curve(NamedTuple):
-    """One line of the figure: a policy with settings, under a label that is unique in its study."""
+    """One curve of the figure: a policy with settings, under a label that is unique in the study."""
 
     label: str
     policy: str
@@ -51,26 +59,43 @@ class Curve(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """What is asked for beside the usual figure."""
+    """The figures to draw in addition to the one with linear axes."""
 
-    log: bool = False  # one with logarithmic axes
-    bound: bool = False  # with the theorems' bounds, which need such axes
+    log: bool = False  # a figure with logarithmic axes
+    bound: bool = False  # the theorems' regret bounds in that figure; implies `log`
 
 
 class Drawing(NamedTuple):
-    """A figure of a study: its axes, and what is laid over the curves."""
+    """A figure of a study: its axes, and the bounds that are drawn over the curves."""
 
     scale: str = "linear"
     bounds: "Sequence[Bound]" = ()
-    suffix: str = ""  # of its file's name
-    remark: str = ""  # at the end of its caption
+    suffix: str = ""  # of the file's name
+    remark: str = ""  # a sentence at the end of the caption
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Every curve plays the same `instances` random problems of each panel for `rounds` rounds."""
+    """A study in which every curve plays the same random problems of each panel.
 
-    stem: ClassVar[str] = "figure1"  # of the names of its figures
+    Attributes:
+        environment: Name of the environment, such as "logistic".
+        panels: Panels of the figure.
+        rounds: Length n of a run.
+        curves: Policies that play, with their settings and labels.
+        name: Name of the study, a plain file name.
+        measure: "regret", or "reward" for the average reward per round.
+        instances: Number of random problems in each panel.
+        seed: Seed of the random problems and of the policies.
+        checkpoints: How many times the measure is recorded, or the rounds after which it is.
+        spacing: "even" or "log", the spacing of the checkpoints.
+        environment_settings: Settings of the environment that all panels share.
+        family: Family of the environment's rewards.
+    """
+
+    stem: ClassVar[str] = "figure1"  # how the names of its figures begin
+    purpose: ClassVar[str] = ""  # a sentence that says why the study is run
+    paper_rounds: ClassVar[int] = 0  # length of a run in the paper
 
     environment: str
     panels: tuple[Panel, ...]
@@ -80,10 +105,10 @@ class Study:
     measure: str = "regret"  # or "reward"
     instances: int = 100
     seed: int = 0
-    checkpoints: int | tuple[int, ...] | None = None  # None becomes 100, or every round of a shorter run
+    checkpoints: int | tuple[int, ...] | None = None  # None: 100, or every round of a shorter run
     spacing: str = "even"
     environment_settings: dict[str, Any] = field(default_factory=dict)
-    family: str = field(init=False)  # of the environment's rewards: not chosen, but recorded
+    family: str = field(init=False)  # of the environment's rewards: recorded, not chosen
 
     def __post_init__(self) -> None:
         check_whole("rounds", self.rounds, 1, MOST_ROUNDS)
@@ -91,7 +116,8 @@ class Study:
         check_whole("seed", self.seed, 0, MOST_SEED)
         check_name(self.name)
         if not isinstance(self.environment, str):
-            raise InvalidArgument(f"environment={self.environment!r} must be text")
+            known = listed(list(environments.BUILDERS))
+            raise InvalidArgument(f"environment must be a name, got {self.environment!r}. The known ones are {known}.")
         for name, known in (("spacing", SPACINGS), ("measure", MEASURES)):
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
@@ -118,56 +144,81 @@ class Study:
             check_whole("checkpoints", self.checkpoints, 1)
             if self.checkpoints > self.rounds:
                 raise InvalidArgument(
-                    f"checkpoints={self.checkpoints} are more than rounds={self.rounds}: ask for fewer"
+                    f"checkpoints must be at most the number of rounds, {self.rounds}, got {self.checkpoints}. "
+                    "Ask for fewer checkpoints or more rounds."
                 )
 
     def _check_panels(self) -> None:
         tags = [panel.tags for panel in self.panels]
         for panel in self.panels:
             if panel.tags.keys() != tags[0].keys():
-                raise InvalidArgument(f"panels: tags {panel.tags!r} and {tags[0]!r}: give all panels the same names")
+                raise InvalidArgument(
+                    f"tags must have the same names in all panels, got {panel.tags!r} and {tags[0]!r}. "
+                    "Give every panel all of them."
+                )
             if tags.count(panel.tags) > 1:
-                raise InvalidArgument(f"panels: the tags {panel.tags!r} are used twice: give each panel its own")
+                raise InvalidArgument(
+                    f"tags must be different in each panel, got {panel.tags!r} twice. Give each panel its own."
+                )
             for name, value in panel.tags.items():
                 if name in Summary._fields and name != "panel":
-                    raise InvalidArgument(f"panels: the tag {name!r} is the name of another column; choose another")
+                    raise InvalidArgument(
+                        f"The name of a tag must not be that of another column of summary.csv, got {name!r}. "
+                        "Choose another name."
+                    )
                 if isinstance(value, bool) or not isinstance(value, str | int):
-                    raise InvalidArgument(f"panels: the tag {name}={value!r} must be text or a whole number")
+                    raise InvalidArgument(
+                        f"The tag {name} must be text or a whole number, got {value!r}. Write it as text."
+                    )
             for name in panel.environment_settings:
                 if name in self.environment_settings:
-                    raise InvalidArgument(f"panel {panel.label!r} and the study both set {name!r}: leave one out")
+                    raise InvalidArgument(
+                        f"Panel {panel.label!r} and the study both set {name!r}. Leave one of the two out."
+                    )
             known = {name for one in self.curves for name in setting_names(entry_of(one.policy).builder())}
             check_names("setting of the curves' policies", panel.curve_settings, known)
 
     def _check_curves(self) -> None:
         for curve in self.curves:
             if curve.settings.get("design", curve.design) != curve.design:
-                raise InvalidArgument(f"curve {curve.label!r} has two designs: leave the one in its settings out")
+                raise InvalidArgument(
+                    f"design must be the same in the settings of a curve, got {curve.settings['design']!r} and "
+                    f"{curve.design!r} for {curve.label!r}. Leave it out of the settings."
+                )
             for panel in self.panels:
                 self.make(curve, panel)  # complains about names and values
                 features = self.environment_arguments(panel).get("n_features", 0)
                 if curve.design == "theory" and isinstance(features, int) and self.rounds <= features:
                     raise InvalidArgument(
-                        f"rounds={self.rounds} with n_features={features}: "
-                        "the theory's designs need more rounds than features"
+                        f"rounds must be more than the number of features, {features}, for a theory design, "
+                        f"got {self.rounds}. Play more rounds or use the informal design."
                     )
 
     def environment_arguments(self, panel: Panel) -> dict[str, Any]:
-        """What `explorax.environments.make` needs for a panel."""
+        """Return the arguments of `explorax.environments.make` for a panel."""
         return self.environment_settings | panel.environment_settings
 
     def make_environment(self, panel: Panel, **more: object) -> Environment:
-        """The environment of a panel, with more settings if need be."""
+        """Build the environment of a panel, with `more` settings if given."""
         return environments.make(self.environment, **self.environment_arguments(panel), **more)
 
     def arms(self, panel: Panel) -> int:
-        """K, the number of arms on offer in a panel."""
+        """Return K, the number of arms that can be pulled in a round of a panel."""
         given = self.environment_arguments(panel)
         return len(given["fixed_arms"]) if given.get("fixed_arms") is not None else given.get("n_arms") or ARMS
 
     def arguments(self, curve: Curve, panel: Panel) -> dict[str, Any]:
-        """What `explorax.make` needs: settings of curve and panel, the family of the rewards, the design and, for the
-        theory's, the horizon.
+        """Return the arguments of `explorax.make` for a curve in a panel.
+
+        Args:
+            curve: A curve of this study.
+            panel: A panel of this study.
+
+        Returns:
+            The settings of curve and panel, the family of the rewards, the design, and the horizon of a theory design.
+
+        Raises:
+            InvalidArgument: If curve and panel set the same argument.
         """
         found: dict[str, Any] = {"design": curve.design} if curve.design else {}
         if curve.design == "theory":
@@ -176,18 +227,18 @@ class Study:
         for name in panel.curve_settings:
             if name in found:
                 raise InvalidArgument(
-                    f"curve {curve.label!r} and panel {panel.label!r} both set {name!r}: leave one out"
+                    f"Curve {curve.label!r} and panel {panel.label!r} both set {name!r}. Leave one of the two out."
                 )
         return entry_of(curve.policy).for_family(self.family) | found | taken(curve.policy, panel.curve_settings)
 
     def make(self, curve: Curve, panel: Panel, **more: object) -> Policy:
-        """The policy of a curve in a panel, with more settings if need be."""
+        """Build the policy of a curve in a panel, with `more` settings if given."""
         policy = make(curve.policy, **self.arguments(curve, panel), **more)
         check_family(policy, self.family, f"curve {curve.label!r}")
         return policy
 
     def settings(self) -> dict[str, Any]:
-        """The study as plain data, for TOML or JSON; `from_settings` is the way back."""
+        """Return the study as plain data for TOML or JSON, which `from_settings` turns back into a study."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         plain |= {name: [one._asdict() for one in plain[name]] for name in ("panels", "curves")}
         if isinstance(self.checkpoints, tuple):
@@ -196,37 +247,54 @@ class Study:
 
     @classmethod
     def covers(cls, name: str, environment: str, measure: str) -> bool:
-        """Whether settings that say so are those of a study of this kind."""
+        """Return whether a study with this name, environment and measure is of this class."""
         return True
 
     @property
     def title(self) -> str:
-        """What its report is called."""
+        """The title of the report."""
         return f"{MEASURED[self.measure]} in the study {self.name!r}"
 
     @property
+    def about(self) -> str:
+        """The purpose of the study, and who plays what for how long, as one paragraph of text."""
+        titles = list(dict.fromkeys(entry_of(one.policy).title for one in self.curves))
+        who = listed(titles) if len(titles) <= MOST_TITLES else f"{len(titles)} policies"
+        verb = "plays" if len(titles) == 1 else "play"
+        labels = listed([panel.label for panel in self.panels])
+        where = f"in each of {len(self.panels)} panels: {labels}" if len(self.panels) > 1 else f"in one panel: {labels}"
+        problems = "random problem" if self.instances == 1 else "random problems"
+        played = (
+            f"{who} {verb} the same {grouped(self.instances)} {problems} of the environment {self.environment} "
+            f"for {grouped(self.rounds)} {'round' if self.rounds == 1 else 'rounds'}, {where}."
+        )
+        paper = f"The paper plays {grouped(self.paper_rounds)} rounds; its claims may not hold in shorter runs."
+        shorter = paper if self.rounds < self.paper_rounds else ""
+        return " ".join(filter(None, [self.purpose, played, DEFINED[self.measure], shorter]))
+
+    @property
     def optima(self) -> dict[str, float]:
-        """The largest possible average reward of each panel where it is known."""
+        """The largest possible average reward of each panel in which it is known, by the panel's label."""
         return {}
 
     def claims(self, results: Sequence[Result]) -> list[Claim]:
-        """What is said of the results, judged: in every panel, then in each."""
+        """Judge the claims about the results: each one for all panels together, then for each panel."""
         return []
 
     def check_figure(self, asked: Figure) -> None:
-        """Raise if a figure that is asked for cannot be drawn."""
+        """Raise `InvalidArgument` if a figure that is asked for cannot be drawn of this study."""
         if self.measure == "reward" and (asked.log or asked.bound):
-            raise InvalidArgument("--log and --bound are about regret, and this study measures reward: leave them out")
+            raise InvalidArgument("Figures of average reward have no --log and --bound. Leave these options out.")
 
     def drawings(self, results: Sequence[Result], asked: Figure) -> list[Drawing]:
-        """Its figures: one on linear axes, and what is asked for."""
+        """Return the figures of the study: one with linear axes, and those that are asked for."""
         found = [Drawing()]
         if asked.log or asked.bound:
             found.append(Drawing("log", self.bounds(results) if asked.bound else (), "-log"))
         return found
 
     def bounds(self, results: Sequence[Result]) -> "list[Bound]":
-        """The theorems' bounds in the panels whose number of features is known."""
+        """Return the theorems' regret bounds for the panels whose number of features is known."""
         from explorax import plot  # here, so that workers need not load matplotlib
 
         found = []
@@ -239,17 +307,17 @@ class Study:
 
 
 def check_name(name: object) -> None:
-    """Raise unless the name of a study can be that of a directory, in the place where it is made."""
+    """Raise `InvalidArgument` unless the name of a study can be the name of a directory."""
     plain = isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME and name == name.strip()
     if not plain or name in (".", "..") or set("/\\:") & set(str(name)):
         raise InvalidArgument(
             f"name must be a plain file name of 1 to {LONGEST_NAME} characters without / \\ and :, got {name!r}. "
-            "Choose where results go with --out."
+            "Choose the directory of the results with --out."
         )
 
 
 def each_policy_once(names: Iterable[str]) -> list[str]:
-    """The policies of these names; raises if one is named twice, under whatever spelling."""
+    """Return the names of policies as the registry spells them; raise `InvalidArgument` if one is named twice."""
     found = [entry_of(name).name for name in names]
     for name in found:
         if found.count(name) > 1:
@@ -258,36 +326,57 @@ def each_policy_once(names: Iterable[str]) -> list[str]:
 
 
 def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the settings that a policy takes."""
+    """Return those of the settings that a policy takes."""
     known = setting_names(entry_of(policy).builder())
     return {name: value for name, value in settings.items() if name in known}
 
 
 def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None:
-    """Raise unless there are some, each with a label of its own."""
+    """Raise `InvalidArgument` unless there is at least one panel or curve, and each has its own label."""
     if not labelled:
-        raise InvalidArgument(f"{name} is empty: give at least one")
+        raise InvalidArgument(f"{name} must have at least one entry, got none. Add one.")
     labels = [one.label for one in labelled]
     for label in labels:
         if not isinstance(label, str) or not label:
-            raise InvalidArgument(f"{name}: the label {label!r} must be text, and not empty; give another")
+            raise InvalidArgument(f"The label of an entry of {name} must be text, got {label!r}. Give it a name.")
         if labels.count(label) > 1:
-            raise InvalidArgument(f"{name}: the label {label!r} is used twice; give each of them a label of its own")
+            raise InvalidArgument(
+                f"The labels of {name} must be different, got {label!r} twice. Give each entry a label of its own."
+            )
 
 
 def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:
-    """A panel for each number of features."""
+    """Return one panel for each number of features."""
     for dim in dims:
         check_whole("dims", dim, 1)
     if not dims or len(set(dims)) < len(dims):
-        raise InvalidArgument(f"dims={dims!r}: give at least one number of features, each once")
+        raise InvalidArgument(f"dims must be one or more different numbers of features, got {dims!r}.")
     return tuple(Panel(f"d = {dim}", {"n_features": int(dim)}, {}, {"dim": int(dim)}) for dim in dims)
 
 
 def curve(
     policy: str, design: str | None = None, label: str | None = None, settings: Mapping[str, Any] | None = None
 ) -> Curve:
-    """A curve of a policy; "GLM-TSL" is understood as "glm_tsl", the design is informal unless given."""
+    """Return a curve that plays one policy.
+
+    Args:
+        policy: Name of the policy in the registry. "GLM-TSL" is understood as "glm_tsl".
+        design: "theory" or "informal", for a policy that has designs. Default: "informal".
+        label: What the curve is called. Default: the title of the policy, with its design.
+        settings: Further arguments of `explorax.make`.
+
+    Returns:
+        The curve, whose settings are checked when a study is made of it.
+
+    Raises:
+        InvalidArgument: If a design is given for a policy that has none.
+        UnknownName: If there is no such policy or design.
+
+    Example:
+        >>> from explorax.experiments.study import curve
+        >>> curve("GLM-TSL", settings={"scale": 0.5})
+        Curve(label='GLM-TSL (informal)', policy='glm_tsl', design='informal', settings={'scale': 0.5})
+    """
     entry = entry_of(policy)
     if design is None:
         design = "informal" if "informal" in entry.designs else ""

@@ -1,21 +1,22 @@
-"""Theorems 1 and 2 at work: GLM-TSL and GLM-FPL, played as the theorems ask, next to the bounds that these prove.
+"""Theorems 1 and 2 in practice: the regret of GLM-TSL and GLM-FPL, played as the theorems ask, under the proven bounds.
 
-Everything that a theorem asks for is done: its exploration scale a and its τ rounds of exploration, both computed from
-the μ̇min that belongs to θ* (and not from the most optimistic one, as in the paper's experiments), in a problem of its
-kind.  That is, K = 100 arms with one non-zero feature each, uniform on [−1, 1], so that ‖x‖ ≤ 1 and Theorem 2 applies
-too; θ* = s (1, 2, …, d) / ‖(1, 2, …, d)‖, of the known length s; rewards that are σ²-sub-Gaussian around their means:
+The policies do everything that a theorem asks for.  They use its exploration scale a and its τ rounds of exploration,
+both computed from the μ̇min that belongs to θ* (and not from the most optimistic one, as in the paper's experiments).
+The problem fulfills the assumptions of both theorems: K = 100 arms with one non-zero feature each, uniform on [−1, 1],
+so that ‖x‖ ≤ 1 and Theorem 2 applies too; θ* = s (1, 2, …, d) / ‖(1, 2, …, d)‖ of known length s; and rewards that are
+σ²-sub-Gaussian around their means:
 
-    logistic   s = 0.2, σ = 0.5, n = 1 000 000, d = 1, 2          τ of GLM-FPL is then a good part of n
+    logistic   s = 0.2, σ = 0.5, n = 1 000 000, d = 1, 2          τ of GLM-FPL is then a large part of n
     gaussian   s = 1, σ = 0.02, n = 200 000, d = 2, 5, 10         the bounds are then below n Δmax
 
-One thing is added: a ridge of 0.001, since early in a run the estimates would not exist without one.  It is lost among
-the eigenvalues of G, which are at least 1 after exploration and far more soon.
+One thing is added: a ridge of 0.001, because early in a run the estimates would not exist without one.  The ridge is
+negligible next to the eigenvalues of G, which are at least 1 after exploration and soon much larger.
 
-A theorem bounds the expected regret of a problem after n rounds.  The claims ask for more: that the regret of *every*
-run, each of another random problem, stays under the bound of its own problem (its own τ and Δmax), not only after n
+A theorem bounds the expected regret of a problem after n rounds.  The claims ask for more: the regret of *every* run,
+each of another random problem, must stay under the bound of its own problem (with its own τ and Δmax), not only after n
 rounds but at every checkpoint from τ on, with the bound that the proof gives there (`theory.regret_bounds_of_run`).
-Whether that is worth something is another question: no policy can have more regret than n Δmax, and where the bound is
-above that, all policies are under it.  The numbers of a claim say so, and the figure shows it.
+A bound can still be too loose to be useful: no policy can have more regret than n Δmax, so a bound above n Δmax holds
+for every policy.  The numbers of a claim compare the bound with n Δmax, and the figure shows both.
 
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 4.
 """
@@ -28,11 +29,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from explorax import theory
+from explorax.claims import Claim, Evidence, Finding, Question, evaluate
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments.study import Drawing, Figure, Panel, Study, curve, for_features
 from explorax.record import Result
 from explorax.simulation import draw
-from explorax.summarize import Claim, Numbers, Question, evaluate
+from explorax.text import grouped
 
 if TYPE_CHECKING:
     from explorax.plot import Bound
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
 RIDGE = 1e-3
 TOLERANCE = 1e-3  # error of a score that a fit may leave
 COMPARED = (
-    "thin: the worst instance; dashed: the lowest bound of an instance, from the longest exploration τ (dotted) on; "
-    "grey: the most regret that any policy could have"
+    "Thin lines are the worst instance. Dashed lines are the lowest bound of any instance, from the end of the longest "
+    "exploration τ (dotted). The gray line is the most regret that any policy could have."
 )
 LABELS = {"glm_tsl": "GLM-TSL (theory)", "glm_fpl": "GLM-FPL (theory)"}
 
 
 class Kind(NamedTuple):
-    """A kind of problems that fulfils the assumptions of both theorems."""
+    """A class of random problems that fulfills the assumptions of both theorems."""
 
     name: str  # of the study
     family: str  # of the rewards
@@ -66,40 +68,57 @@ KINDS = {
 
 
 class Promise(NamedTuple):
-    """What a theorem says of each of M instances that a policy has played."""
+    """The bound of a theorem for each of M instances that a policy has played."""
 
     explored: np.ndarray  # (M,) τ
     max_gap: np.ndarray  # (M,) Δmax
-    regret: np.ndarray  # (M, C) the bound at each checkpoint; it says something from τ on
+    regret: np.ndarray  # (M, C) the bound at each checkpoint; valid from τ on
 
 
 class Theorems(Study):
-    """Both policies on problems that the theorems are about, next to the bounds that these prove."""
+    """The study of GLM-TSL and GLM-FPL on problems that fulfill the assumptions of Theorems 1 and 2."""
 
     stem = "theorems"
+    purpose = (
+        "This study plays GLM-TSL and GLM-FPL as Theorems 1 and 2 of Kveton et al., Randomized Exploration in "
+        "Generalized Linear Bandits (AISTATS 2020), ask, and compares their regret with the bounds of the theorems."
+    )
 
     @classmethod
     def covers(cls, name: str, environment: str, measure: str) -> bool:
-        """Whether settings that say so are those of this experiment."""
+        """Return whether a study with this name, environment and measure is this experiment."""
         return (name, environment, measure) in [
             (kind.name, its_environment, "regret") for its_environment, kind in KINDS.items()
         ]
 
     @property
     def title(self) -> str:
-        """What its report is called."""
+        """The title of the report."""
         return f"Regret and the bounds of Theorems 1 and 2 ({self.environment} rewards)"
 
     def drawings(self, results: Sequence[Result], asked: Figure) -> list[Drawing]:
-        """One figure, on logarithmic axes and with the bounds, whatever is asked for."""
+        """Return the one figure of this study, which always has logarithmic axes and the bounds."""
         return [Drawing("log", self.bounds(results), remark=COMPARED)]
 
     def promise(self, result: Result) -> Promise:
-        """The theorem's bounds for the instances of a result."""
+        """Compute the theorem's regret bounds for the instances of a result.
+
+        Args:
+            result: The records of one curve in one panel of this study.
+
+        Returns:
+            The exploration length τ, the largest gap Δmax and the bound of each instance.
+
+        Raises:
+            InvalidArgument: If the policy was played without the exploration that the theorem asks for.
+        """
         panel = next(one for one in self.panels if one.label == result.panel)
         settings = self.arguments(next(one for one in self.curves if one.label == result.curve), panel)
         if settings.get("warmup") != "theory":
-            raise InvalidArgument(f"{result.curve}: the theorems need warmup='theory', their exploration")
+            raise InvalidArgument(
+                f"warmup must be 'theory', the exploration that the theorems ask for, got "
+                f"{settings.get('warmup')!r} for {result.curve}."
+            )
         environment, numbers = self.make_environment(panel), result.records.instances
         instances = range(int(numbers.min()), int(numbers.max()) + 1)
         world = draw(environment, instances, self.seed)
@@ -121,7 +140,7 @@ class Theorems(Study):
         return Promise(*(np.array(of_all) for of_all in zip(*each, strict=True)))
 
     def bounds(self, results: Sequence[Result]) -> list["Bound"]:
-        """The lowest bound of any instance from the largest τ on, the worst regret of any, and the largest Δmax."""
+        """Return the lowest bound of any instance from the largest τ on, with the worst regret and the largest Δmax."""
         from explorax.plot import Bound
 
         found = []
@@ -138,7 +157,7 @@ class Theorems(Study):
         return found
 
     def claims(self, results: Sequence[Result]) -> list[Claim]:
-        """What the theorems say: in every dimension, then in each."""
+        """Judge whether all regrets are under their bounds: for all dimensions together, then for each dimension."""
         questions = [
             Question(
                 f"{policy}_under_theorem_{number}",
@@ -150,30 +169,39 @@ class Theorems(Study):
         ]
         return evaluate(questions, results)
 
-    def _under(self, label: str, found: Mapping[str, Result]) -> tuple[bool, Numbers]:
+    def _under(self, label: str, found: Mapping[str, Result]) -> Finding:
+        """Judge whether the regret of a curve is under its bound in every instance, at every checkpoint from τ on."""
         result = found[label]
         records, promised = result.records, self.promise(result)
         longest = int(promised.explored.max())
         if longest >= self.rounds:
             raise InvalidArgument(
-                f"{result.panel}: {label} explores for {longest} of {self.rounds} rounds, and the theorem is about "
-                "more: play more rounds"
+                f"{label} explores for {longest} of {self.rounds} rounds, and the theorem is about longer runs. "
+                "Play more rounds."
             )
         after = records.rounds >= promised.explored[:, None]
-        holds = np.all(records.regret[after] <= promised.regret[after])
+        under = np.all((records.regret <= promised.regret) | ~after, axis=1)  # (M,) of each instance
         final, bound = records.regret[:, -1], promised.regret[:, -1]
-        numbers: Numbers = {
-            label: {
-                "mean_regret": float(final.mean()),
-                "worst_regret": float(final.max()),
-                "lowest_bound": float(bound.min()),
-                "bound_over_worst_regret": float(bound.min() / final.max()) if final.max() > 0 else None,
-                "bound_over_largest_possible_regret": float(np.min(bound / (self.rounds * promised.max_gap))),
-                "exploration_rounds": longest,
-                "rounds": self.rounds,
-            }
+        worst, lowest = float(final.max()), float(bound.min())
+        over_trivial = float(np.min(bound / (self.rounds * promised.max_gap)))
+        compared = "" if worst <= 0 else f", {_times(lowest / worst)} times as much"
+        sentences = (
+            f"The regret of {label} is under its bound in {under.sum()} of {len(under)} instances.",
+            f"After {grouped(self.rounds)} rounds the largest regret is {worst:.1f}, and the lowest bound is "
+            f"{grouped(round(lowest))}{compared}.",
+            f"The bound is at least {_times(over_trivial)} times the largest regret that any policy could have.",
+            f"Exploration takes up to {grouped(longest)} rounds.",
+        )
+        numbers = {
+            "mean_regret": float(final.mean()),
+            "worst_regret": worst,
+            "lowest_bound": lowest,
+            "bound_over_worst_regret": lowest / worst if worst > 0 else None,
+            "bound_over_largest_possible_regret": over_trivial,
+            "exploration_rounds": longest,
+            "rounds": self.rounds,
         }
-        return bool(holds), numbers
+        return Finding({label: numbers}, (Evidence(" ".join(sentences), bool(under.all())),))
 
 
 def study(
@@ -186,7 +214,20 @@ def study(
     seed: int = 0,
     checkpoints: int | None = None,
 ) -> Theorems:
-    """Return both policies on problems of that kind, "logistic" or "gaussian"."""
+    """Return the study of GLM-TSL and GLM-FPL under the bounds of Theorems 1 and 2.
+
+    Args:
+        environment: "logistic" for rewards of 0 and 1, "gaussian" for normal rewards. Default: "logistic".
+        dims: Numbers of features d. Default: 1 and 2; for normal rewards 2, 5 and 10.
+        rounds: Length n of a run. Default: 1 000 000; for normal rewards 200 000.
+        instances: Number of random problems that both policies play. Default: 50.
+        n_arms: Number of arms K. Default: 100.
+        seed: Seed of the random problems and of the policies. Default: 0.
+        checkpoints: How many times regret is recorded in a run. Default: 100, or every round of a shorter run.
+
+    Returns:
+        A study to pass to `explorax.runner.run`.
+    """
     kind = kind_of(environment)
     settings = {
         "warmup": "theory",
@@ -214,17 +255,32 @@ def study(
 def quick(
     *, environment: str = "logistic", dims: Sequence[int] | None = None, rounds: int | None = None, **others: Any
 ) -> Theorems:
-    """Return a smaller version, with τ below n all the same; takes what `study` takes."""
+    """Return a smaller version of the study of the theorems, in which τ is still below n.
+
+    Args:
+        environment: "logistic" or "gaussian". Default: "logistic".
+        dims: Numbers of features d. Default: 1; for normal rewards 2 and 5.
+        rounds: Length n of a run. Default: 200 000; for normal rewards 20 000.
+        **others: Further arguments of `study`.
+
+    Returns:
+        A study to pass to `explorax.runner.run`.
+    """
     kind = kind_of(environment)
     dims = kind.quick_dims if dims is None else dims
     return study(environment=environment, dims=dims, rounds=kind.quick_rounds if rounds is None else rounds, **others)
 
 
 def kind_of(environment: str) -> Kind:
-    """The kind of problems that an environment draws here."""
+    """Return the problems that are drawn for an environment; raise `UnknownName` for any other environment."""
     if environment not in KINDS:
         raise UnknownName("environment of the theorems", environment, KINDS)
     return KINDS[environment]
+
+
+def _times(ratio: float) -> str:
+    """Return a ratio with three digits, without an exponent if it is large."""
+    return f"{ratio:.3g}" if ratio < 100 else grouped(round(ratio))
 
 
 def _with_theta(panel: Panel, norm: float) -> Panel:

@@ -1,16 +1,16 @@
-"""Runs a study: cuts it into tasks, spreads these over processes, keeps what is finished, resumes, writes it up.
+"""The runner: it divides a study into tasks, runs these in processes, keeps and resumes them, and writes the report.
 
     tasks.py      a study as tasks
-    worker.py     one process that does tasks
-    compiling.py  how much of its time is compilation
-    pool.py       many of them
-    progress.py   what one sees meanwhile
-    journal.py    what a directory knows of its run: what is finished, by what it was made, and who is at work there
-    outputs.py    tables, claims, figures and the report from what has been recorded
+    worker.py     one process that runs tasks
+    compiling.py  the time spent compiling
+    pool.py       many worker processes
+    progress.py   the display of progress
+    journal.py    the directory of a run: its finished tasks, the software that made them, and its lock
+    outputs.py    tables, claims, figures and the report of the recorded results
 
-On a CPU a task is one curve and a block of instances, done by one of several single-threaded processes; on a GPU it is
-all instances of all curves of a policy, done in this process.  No experiment is named here: a study says itself what
-its claims, texts and figures are.
+On a CPU a task is one curve and a block of instances, run by one of several single-threaded processes.  On a GPU a task
+is all instances of all curves of a policy, run in this process.  The runner knows no experiment by name: a study has
+its own claims, texts and figures.
 """
 
 import math
@@ -43,10 +43,24 @@ def run(
     command: str = "",
     stream: TextIO | None = None,
 ) -> Outputs:
-    """Play a study and leave its records, tables, claims, figures and report in the directory `out`.
+    """Run a study and write its records, tables, claims, figures and report into a directory.
 
-    What is there of the same study is kept and not played again.  `processes` (all usable cores unless given) matters
-    on a CPU only, and for the time it takes alone.  `stream` is where progress is shown, standard output unless given.
+    Finished tasks of the same study that are in the directory already are kept and not run again.
+
+    Args:
+        study: The study, as `explorax.experiments` builds it.
+        out: The directory, which is created if needed.
+        processes: Number of worker processes on a CPU; it changes no result. Default: one for each usable core.
+        figure: Figures to draw in addition to the one with linear axes.
+        command: The command line, for the report.
+        stream: Where progress is shown. Default: standard output.
+
+    Returns:
+        The results, and the files that were written.
+
+    Raises:
+        InvalidArgument: If the directory holds another run or foreign files, or a setting cannot be used.
+        RunFailed: If a worker process failed. What is finished is kept.
     """
     out = Path(out)
     study.check_figure(figure)
@@ -63,7 +77,22 @@ def play(
     command: str = "",
     stream: TextIO | None = None,
 ) -> list[str]:
-    """Play a study and leave its records alone; returns what was odd about those that were there."""
+    """Run a study and write its records, without tables, claims, figures and report.
+
+    Args:
+        study: The study.
+        out: The directory, which is created if needed.
+        processes: Number of worker processes on a CPU. Default: one for each usable core.
+        command: The command line, for the manifest.
+        stream: Where progress is shown. Default: standard output.
+
+    Returns:
+        Warnings about records that were in the directory already.
+
+    Raises:
+        InvalidArgument: If the directory holds another run, or a setting cannot be used.
+        RunFailed: If a worker process failed. What is finished is kept.
+    """
     if processes is not None:
         check_whole("processes", processes, 1)
     together = on_accelerator()
@@ -85,14 +114,14 @@ def play(
 
 
 def check_panel(study: Study, panel: Panel, together: bool) -> None:
-    """Raise if the environment of a panel cannot be made or, on a CPU, does not fit into memory."""
+    """Raise `InvalidArgument` if the environment of a panel cannot be built or, on a CPU, does not fit into memory."""
     features = study.make_environment(panel).n_features
     if not together:
         check_memory(study.arms(panel), features)
 
 
 def check_memory(arms: int, features: int) -> None:
-    """Raise if the arms of the instances that are played in lockstep are more than this machine can hold."""
+    """Raise `InvalidArgument` if the arms of the instances that are played in lockstep do not fit into memory."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
     needed = BLOCK * arms * features * 4  # bytes
     if needed > there:
@@ -103,20 +132,20 @@ def check_memory(arms: int, features: int) -> None:
 
 
 class Keeper:
-    """Keeps what is finished, then shows it."""
+    """A watcher that records finished tasks in the journal before it shows them."""
 
     def __init__(self, journal: Journal, shown: Watcher):
         self.journal, self.shown = journal, shown
         self.started, self.advanced = shown.started, shown.advanced
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
-        """Keep first."""
+        """Record a finished task, then show it."""
         self.journal.keep(task, outcome)
         self.shown.finished(worker, task, outcome)
 
 
 def on_accelerator() -> bool:
-    """Whether JAX computes on something else than the CPU."""
+    """Return whether JAX computes on a GPU or another accelerator."""
     if os.environ.get("JAX_PLATFORMS") == "cpu":
         return False  # spares this process a backend that it does not need
     import jax

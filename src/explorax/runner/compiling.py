@@ -1,4 +1,4 @@
-"""How much of a time was spent compiling: JAX tells listeners how long each step of it took."""
+"""The time that is spent compiling: JAX tells listeners how long each step of a compilation took."""
 
 import threading
 import time
@@ -8,13 +8,13 @@ from functools import cache
 
 import jax
 
-STEPS = "/jax/core/compile/"  # how the names of its events begin: tracing, lowering, compiling
+STEPS = "/jax/core/compile/"  # how the names of JAX's events begin: tracing, lowering, compiling
 
 Span = tuple[float, float]  # from when to when
 
 
 class Heard(threading.local):
-    """What a thread has spent compiling since someone asked."""
+    """The times that a thread has spent compiling since `since`."""
 
     def __init__(self) -> None:
         self.since = 0.0
@@ -27,7 +27,7 @@ ever = threading.Event()  # set once JAX has told anything: every process compil
 
 @cache
 def listen() -> None:
-    """Be told from now on."""
+    """Register the listener that records compilation times, once in each process."""
 
     def hear(event: str, duration_secs: float, **about: str | int) -> None:
         if event.startswith(STEPS):
@@ -40,14 +40,14 @@ def listen() -> None:
 
 @contextmanager
 def compile_times() -> Iterator[list[Span]]:
-    """Collect when this thread compiles meanwhile."""
+    """Collect the times at which this thread compiles in this context."""
     listen()
     heard.since, heard.spans = time.perf_counter(), []
     yield heard.spans
 
 
 def compile_seconds(spans: list[Span]) -> float | None:
-    """How long that is in all, steps within steps counted once; None where JAX never told anything."""
+    """Return the total length of time spans, with overlaps counted once; None if JAX has never reported any."""
     if not ever.is_set():
         return None
     total, until = 0.0, float("-inf")

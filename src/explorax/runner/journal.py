@@ -1,7 +1,8 @@
-"""What a directory knows of its run, kept so that a run which is killed at any moment can go on from there.
+"""The journal of a directory: its finished tasks and its manifest, from which a killed run can continue at any moment.
 
-One run at a time: the lock of a directory is one of the operating system on a file that holds the process id.  It is
-gone when the process is, however that ended, so a lock file left behind by a killed run stops nobody.
+Only one run at a time may use a directory.  Its lock is a lock of the operating system on a file that holds the process
+id.  The lock is released when the process ends, for whatever reason, so a lock file that a killed run has left behind
+blocks nobody.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from explorax.runner.worker import Outcome
 
 LOCK = ".lock"
 SOURCE = Path(__file__).parents[1]
-# What decides no outcome:
+# Modules that have no influence on records:
 NO_NUMBERS = (
     "files",
     "runner",
@@ -33,32 +34,36 @@ NO_NUMBERS = (
     "bench",
     "cli",
     "__main__",
+    "looks",
     "plot",
     "report",
     "summarize",
+    "claims",
     "text",
 )
 
 
 def check_directory(out: Path) -> None:
-    """Raise if a file is in the way of a directory."""
+    """Raise `InvalidArgument` if a file is in the way of a directory."""
     for path in (out, *out.parents):
         if path.exists() and not path.is_dir():
-            raise InvalidArgument(f"out={str(out)!r} cannot be made: {str(path)!r} is a file: give a directory")
+            raise InvalidArgument(
+                f"out must be a directory, got {str(out)!r}: {str(path)!r} is a file. Choose another directory."
+            )
 
 
 def check_unwritten(out: Path, names: Sequence[str]) -> None:
-    """Raise if there is a file of one of these names."""
+    """Raise `InvalidArgument` if a directory has a file of one of these names."""
     foreign = [name for name in names if (out / name).exists()]
     if foreign:
         raise InvalidArgument(
-            f"{out} holds {', '.join(foreign)} that no run has written, and this one would overwrite: "
-            "choose another directory with --out, or move these files away"
+            f"{out} holds {', '.join(foreign)}, which no run has written and this run would overwrite. "
+            "Choose another directory with --out, or move these files away."
         )
 
 
 def check_free(out: Path, names: Sequence[str]) -> None:
-    """Raise if a directory cannot be made, or has a file of one of these names and no run that may have written it."""
+    """Raise `InvalidArgument` if a run would overwrite files of these names that no run has written."""
     check_directory(out)
     if not (out / record.MANIFEST).exists() and not any((out / record.PARTS).glob("*.parquet")):
         check_unwritten(out, names)
@@ -66,7 +71,17 @@ def check_free(out: Path, names: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory, which is made if need be; raises if another process holds it."""
+    """Hold the lock of a directory, which is created if needed.
+
+    Args:
+        directory: The directory.
+
+    Yields:
+        Nothing, while the lock is held.
+
+    Raises:
+        InvalidArgument: If another process holds the lock.
+    """
     path = directory / LOCK
     with contextlib.ExitStack() as held:
         with writing(path):
@@ -75,8 +90,8 @@ def locked(directory: Path) -> Iterator[None]:
         if not acquire(file.fileno()):
             file.seek(0)
             raise InvalidArgument(
-                f"out={str(directory)!r} is in use by process {file.read().strip() or 'unknown'}: "
-                "wait for that run, stop it, or choose another directory"
+                f"{directory} is in use by process {file.read().strip() or 'unknown'}. "
+                "Wait for that run, stop it, or choose another directory with --out."
             )
         with writing(path):
             file.truncate(0)
@@ -86,7 +101,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 class Journal:
-    """What the directory knows of the run: its manifest, and a part for each finished task."""
+    """The journal of a run: the manifest of its directory, and a part for each finished task."""
 
     def __init__(self, study: Study, out: Path, together: bool, command: str):
         self.study, self.out, self.together = study, out, together
@@ -108,15 +123,25 @@ class Journal:
             self.write("running")
 
     def before(self, found: Parts) -> dict[str, Any] | None:
-        """The manifest of a run to go on with; None for a new one, and where its parts are all that can be used."""
+        """Return the manifest of the run to continue.
+
+        Args:
+            found: The parts in the directory.
+
+        Returns:
+            The manifest; None for a new run, and for a run of which only the parts can be used.
+
+        Raises:
+            InvalidArgument: If the directory holds another run, or files that cannot be used.
+        """
         path = self.out / record.MANIFEST
         try:
             manifest = read_manifest(self.out) if path.exists() else None
         except InvalidArgument as error:
             if not found.tasks:
                 raise InvalidArgument(
-                    f"{path} is damaged, or of another program, and no finished parts are beside it: "
-                    "choose another directory with --out, or delete this file"
+                    f"{path} is damaged or belongs to another program, and there are no finished parts. "
+                    "Choose another directory with --out, or delete this file."
                 ) from error
             manifest = None
         if manifest is not None:
@@ -125,22 +150,22 @@ class Journal:
         elif found.tasks:
             self.check_parts(found)
             self.warnings.append(
-                f"{path} was missing or damaged and is written anew: its times are those of this run alone"
+                f"{path} was missing or damaged and is written anew. Its times are those of this run alone."
             )
         return manifest
 
     def check_parts(self, found: Parts) -> None:
-        """Raise unless all parts are of this study and were made by the same software, which they tell themselves."""
+        """Raise `InvalidArgument` unless all parts belong to this study and were made by the same software."""
         wanted, made_by = {task.digest for task in self.tasks}, record.settings_digest(self.maker)
         ours = [task in wanted and part.metadata.get("maker") == made_by for task, part in found.tasks.items()]
         if not all(ours):
             raise InvalidArgument(
-                f"{self.out} has no {record.MANIFEST} that can be read, and {ours.count(False)} of {len(ours)} parts "
-                "are of other settings, data or software: choose another directory with --out, or delete this one"
+                f"{self.out} has no readable {record.MANIFEST}, and {ours.count(False)} of {len(ours)} parts are of "
+                "other settings, data or software. Choose another directory with --out, or delete this one."
             )
 
     def keep(self, task: Task, outcome: Outcome) -> None:
-        """Write the part of a finished task."""
+        """Write the records of a finished task, and count it in the manifest."""
         environment, count = self.study.environment, len(task.curves)
         times = outcome.seconds / count, None if outcome.compiling is None else outcome.compiling / count
         results = [
@@ -154,12 +179,12 @@ class Journal:
         self.write("running")
 
     def finish(self) -> None:
-        """Write that all is done, unless that is known."""
+        """Mark the run as finished in the manifest."""
         if not self.finished:
             self.write("finished")
 
     def write(self, status: str) -> None:
-        """Write the manifest; its duration is the time spent running, without the pauses between resumed runs."""
+        """Write the manifest, whose duration leaves out the pauses between resumed runs."""
         content = record.manifest(
             self.study.settings(),
             seed=self.study.seed,
@@ -175,7 +200,7 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(study: Study, out: Path, together: bool, command: str) -> Iterator[Journal]:
-    """Open the journal of a directory, which is made if need be, for one run alone; at its end all must be done."""
+    """Open the journal of a directory for one run, and mark the run as finished at the end of this context."""
     check_directory(out)
     with locked(out):
         journal = Journal(study, out, together, command)
@@ -184,17 +209,17 @@ def opened(study: Study, out: Path, together: bool, command: str) -> Iterator[Jo
 
 
 def read_manifest(out: Path) -> dict[str, Any]:
-    """The manifest of a run; raises `InvalidArgument` where there is none that can be used."""
+    """Read the manifest of a run; raise `InvalidArgument` if it is missing or cannot be used."""
     return record.read_manifest(out, ENTRIES)
 
 
 def kept(out: Path | str) -> str:
-    """How much is there of a run that was stopped, and how to go on."""
+    """Return sentences about what is kept of a run that was stopped, and how to continue it."""
     try:
         tasks = read_manifest(Path(out))["tasks"]
     except InvalidArgument:
-        return "nothing was finished yet; run the same command again"
-    return f"{tasks['done']} of {tasks['all']} tasks are kept in {out}; run the same command again to go on from there"
+        return "Nothing was finished yet. Run the same command again."
+    return f"{tasks['done']} of {tasks['all']} tasks are kept in {out}. Run the same command again to continue."
 
 
 def _are_counts(tasks: Any) -> bool:
@@ -210,7 +235,7 @@ ENTRIES = record.ENTRIES | {
 
 
 def maker(study: Study, together: bool) -> dict[str, Any]:
-    """What else decides the records, beside the settings: a run can only be continued by the same."""
+    """Return what else decides the records, in addition to the settings: code, JAX, data and kind of device."""
     given = [study.environment_arguments(panel) for panel in study.panels]
     tables = [one["data"] for one in given if "data" in one]
     data = {str(table): found for table in tables if (found := datasets.digest(table)) is not None}
@@ -224,19 +249,19 @@ def maker(study: Study, together: bool) -> dict[str, Any]:
 
 
 def check_same_settings(out: Path, manifest: Mapping[str, Any], settings: Mapping[str, object]) -> None:
-    """Raise if a directory holds a run with other settings: its parts could not be continued."""
+    """Raise `InvalidArgument` if a directory holds a run with other settings."""
     there, here = _leaves(manifest["settings"]), _leaves(record.plain(settings))
     both = {name: (there.get(name, "absent"), here.get(name, "absent")) for name in {**there, **here}}
     differ = [f"{name} is {old} there, {new} now" for name, (old, new) in both.items() if old != new]
     if differ:
         listed = "; ".join(differ[:6]) + (f"; and {len(differ) - 6} more" if len(differ) > 6 else "")
         raise InvalidArgument(
-            f"{out} holds a run with other settings ({listed}): choose another directory with --out, or delete this one"
+            f"{out} holds a run with other settings: {listed}. Choose another directory with --out, or delete this one."
         )
 
 
 def _leaves(tree: Any, name: str = "") -> dict[str, str]:
-    """A nested setting as {"curves[0].policy": "'glm_tsl'", …}."""
+    """Flatten nested settings into {"curves[0].policy": "'glm_tsl'", …}."""
     if isinstance(tree, dict) and tree:
         inner = ((f"{name}.{key}" if name else key, value) for key, value in tree.items())
     elif isinstance(tree, list) and tree and any(isinstance(item, dict) for item in tree):
@@ -247,12 +272,12 @@ def _leaves(tree: Any, name: str = "") -> dict[str, str]:
 
 
 def check_same_maker(out: Path, manifest: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise if a directory holds a run of other code, another JAX, other data or another kind of device."""
+    """Raise `InvalidArgument` if a directory holds a run of other code, JAX, data or kind of device."""
     there = manifest.get("maker", {})
     differ = [f"{name} is {there.get(name)!r} there, {now[name]!r} now" for name in now if there.get(name) != now[name]]
     if differ:
         raise InvalidArgument(
-            f"{out} holds a run of other software, other data or another kind of device ({'; '.join(differ)}; `code` "
-            "is a digest of explorax's source files, `together` whether a GPU ran it, `data` digests of your files): "
-            "choose another directory with --out, or delete this one"
+            f"{out} holds a run of other software, other data or another kind of device: {'; '.join(differ)}. "
+            "(code is a digest of explorax's source files, together tells whether a GPU ran it, and data has digests "
+            "of your files.) Choose another directory with --out, or delete this one."
         )

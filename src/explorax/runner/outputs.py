@@ -1,36 +1,50 @@
-"""From the records in a directory to its tables, claims, figures and report."""
+"""Tables, claims, figures and the report of a study, from the records in its directory."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from explorax import record, report, summarize
+from explorax import claims, record, report, summarize
+from explorax.claims import Claim
 from explorax.errors import CannotWrite, InvalidArgument
-from explorax.experiments.study import MEASURED, Figure, Study
+from explorax.experiments.study import Figure, Study
 from explorax.files import remove_leftovers
 from explorax.record import Result
 from explorax.report import Picture
 from explorax.runner.journal import locked, read_manifest
 from explorax.runner.tasks import expand
-from explorax.summarize import Claim, Summary
+from explorax.summarize import Summary
+from explorax.text import listed
 
 REGRET = "regret.parquet"
-CAPTIONS = {"regret": "Mean cumulative regret", "reward": "Mean of the average reward so far"}
-LINEAR = Figure()  # and no figure beside the usual one
+CAPTIONS = {"regret": "Mean cumulative regret after n rounds", "reward": "Mean average reward in the first n rounds"}
+LINEAR = Figure()  # no figure in addition to the one with linear axes
 
 
 class Outputs(NamedTuple):
-    """What a run has left in its directory."""
+    """The results of a run and the files that it has written.
+
+    Attributes:
+        out: The directory of the run.
+        measure: "regret" or "reward".
+        files: All files that were written, except the parts.
+        results: The records of each curve in each panel.
+        summaries: One row of the table for each curve and panel.
+        claims: The claims, judged: each one for all panels together, then for each panel.
+        done: Number of finished tasks.
+        tasks: Number of all tasks.
+        warnings: What was unusual about the records, as sentences.
+    """
 
     out: Path
     measure: str
-    files: list[Path]  # all that were written, but for the parts
+    files: list[Path]
     results: list[Result]
     summaries: list[Summary]
     claims: list[Claim]
-    done: int  # finished tasks
-    tasks: int  # all tasks
+    done: int
+    tasks: int
     warnings: list[str]
 
     @property
@@ -40,24 +54,26 @@ class Outputs(NamedTuple):
 
 
 def names(study: Study) -> list[str]:
-    """The files that are written of a study beside its records."""
+    """Return the names of the files that are written about a study in addition to its records."""
     drawn = [f"{study.stem}{more}.{kind}" for more in ("", "-log") for kind in ("png", "pdf")]
     return [REGRET, "summary.csv", "claims.json", "report.html", *drawn]
 
 
 def rebuild(study: Study, out: Path | str, figure: Figure = LINEAR) -> Outputs:
-    """Write tables, claims, figures and the report anew from the records, also of a run that is not finished.
+    """Write the tables, claims, figures and report of a run anew from its records.
+
+    The run need not be finished: the report then contains what is there.
 
     Args:
-        study: The study that was run there, as `experiments.settings.study_in` finds it.
+        study: The study that was run, as `explorax.experiments.settings.study_in` finds it.
         out: The directory of the run.
-        figure: What is drawn beside the usual figure.
+        figure: Figures to draw in addition to the one with linear axes.
 
     Returns:
-        What is in the directory now.
+        The results, and the files that were written.
 
     Raises:
-        InvalidArgument: The directory holds no finished task of the study, or such a figure cannot be drawn of it.
+        InvalidArgument: If no task of the study is finished in the directory, or the figure cannot be drawn.
     """
     out = Path(out)
     study.check_figure(figure)
@@ -68,12 +84,25 @@ def rebuild(study: Study, out: Path | str, figure: Figure = LINEAR) -> Outputs:
 
 
 def write(study: Study, out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
-    """Write all that follows from the records of a study in a directory."""
+    """Write the tables, claims, figures and report of a study into the directory of its records.
+
+    Args:
+        study: The study that was run.
+        out: The directory of the run.
+        figure: Figures to draw in addition to the one with linear axes.
+        warnings: Sentences about the records that are known already.
+
+    Returns:
+        The results, and the files that were written.
+
+    Raises:
+        InvalidArgument: If no task of the study is finished in the directory.
+    """
     manifest = read_manifest(out)
     tasks = manifest["tasks"]["all"]
     results, done, more = collect(out, study, manifest)
     if not results:
-        raise InvalidArgument(f"{out} holds no finished task yet: run the study first")
+        raise InvalidArgument(f"{out} holds no finished task of the study. Run the study first.")
     files = []
     if done == tasks:
         record.write(out / REGRET, results, {"settings_digest": record.settings_digest(study.settings())})
@@ -82,22 +111,28 @@ def write(study: Study, out: Path, figure: Figure, warnings: Sequence[str] = ())
     summarize.write_summary(
         out / "summary.csv", summaries, study.measure, {panel.label: panel.tags for panel in study.panels}
     )
-    claims = study.claims(results)
-    summarize.write_claims(out / "claims.json", claims)
+    judged = study.claims(results)
+    claims.write_claims(out / "claims.json", judged)
     files += [out / "summary.csv", out / "claims.json", out / record.MANIFEST]
     drawn, pictures = draw(out, study, results, figure)
     title = study.title + (f": unfinished, {done} of {tasks} tasks" if done < tasks else "")
     page = report.report(
-        title, pictures=pictures, claims=claims, summaries=summaries, measure=study.measure, manifest=manifest
+        title,
+        about=study.about,
+        pictures=pictures,
+        claims=judged,
+        summaries=summaries,
+        measure=study.measure,
+        manifest=manifest,
     )
     report.write_report(out / "report.html", page)
     files += [*drawn, out / "report.html"]
     warnings = list(dict.fromkeys([*warnings, *more]))
-    return Outputs(out, study.measure, files, results, summaries, claims, done, tasks, warnings)
+    return Outputs(out, study.measure, files, results, summaries, judged, done, tasks, warnings)
 
 
 def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[Result], int, list[str]]:
-    """The results of the finished tasks, how many these are, and what was odd about them."""
+    """Return the results of the finished tasks, the number of these tasks, and warnings about the records."""
     curves, panels = ([one.label for one in several] for several in (study.curves, study.panels))
     wanted = {task.digest for task in expand(study, manifest["maker"]["together"])}
     found = record.read_parts(out / record.PARTS)
@@ -110,21 +145,24 @@ def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[
 
 
 def draw(out: Path, study: Study, results: Sequence[Result], figure: Figure) -> tuple[list[Path], list[Picture]]:
-    """Write the figures; returns their paths, and pictures of them for the report."""
+    """Write the figures of a study; return their paths, and the pictures of the report."""
     from explorax import plot  # here, so that workers need not load matplotlib
 
     curves = summarize.series(results, study.measure)
     counts = sorted({len(result.records.instances) for result in results})
-    caption = f"{CAPTIONS[study.measure]} ± 1 standard error over "
-    caption += f"{counts[0]} instances" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} instances"
-    shown = ", ".join(dict.fromkeys(curve.panel for curve in curves))
+    over = f"{counts[0]} instances" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} instances"
+    panels, labels = (list(dict.fromkeys(getattr(curve, name) for curve in curves)) for name in ("panel", "curve"))
     files, pictures = [], []
     for one in study.drawings(results, figure):
         drawn = plot.figure(curves, measure=study.measure, scale=one.scale, bounds=one.bounds, optima=study.optima)
         for kind in ("png", "pdf"):
             files.append(out / f"{study.stem}{one.suffix}.{kind}")
             plot.save(drawn, files[-1])
-        said = "; ".join(filter(None, [caption, one.remark, f"{one.scale} axes."]))
-        described = f"{MEASURED[study.measure]} over rounds, a panel for each of {shown}; {one.scale} axes"
-        pictures.append(Picture(plot.to_bytes(drawn), said, described))
+        axes = {"linear": "linear", "log": "logarithmic"}[one.scale]
+        said = f"{CAPTIONS[study.measure]} over {over}, on {axes} axes. Bands are ± 1 standard error."
+        described = (
+            f"Line chart with {axes} axes: {CAPTIONS[study.measure].lower()}, with a panel for "
+            f"{listed(panels)} and a line for {listed(labels)}. The tables have the values after the last round."
+        )
+        pictures.append(Picture(plot.to_bytes(drawn), " ".join(filter(None, [said, one.remark])), described))
     return files, pictures

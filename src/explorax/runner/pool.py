@@ -1,8 +1,8 @@
-"""Spreads tasks over processes, and does not wait for one that died.
+"""The pool of worker processes, which notices at once when one of them dies.
 
-Each worker has one pipe to this process and nothing else: a worker that is killed closes its pipe, and breaks nothing
-that others use.  Tasks that share a compiled program are queued for one worker, so that it is compiled once; a worker
-with nothing left takes the last task of the longest queue.
+Each worker shares one pipe with this process and nothing else: a worker that is killed closes its pipe, and breaks
+nothing that other workers use.  Tasks that share a compiled program are queued for one worker, so that the program is
+compiled once; a worker whose queue is empty takes the last task of the longest queue.
 """
 
 import contextlib
@@ -34,21 +34,21 @@ GRACE = 5.0  # seconds that a worker without work may take to end
 
 
 class Watcher(Protocol):
-    """Is told what the workers, numbered from 0, are doing."""
+    """An observer that is told what the workers, numbered from 0, are doing."""
 
     def started(self, worker: int, task: Task) -> None:
-        """A worker has begun a task."""
+        """Note that a worker has started a task."""
 
     def advanced(self, worker: int, task: Task, rounds: int) -> None:
-        """So many of the task's rounds have been played."""
+        """Note how many rounds of a task are done."""
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
-        """Here is what came of it."""
+        """Take the outcome of a finished task."""
 
 
 @dataclass
 class Worker:
-    """One process, the pipe to it, and the tasks meant for it."""
+    """A worker process, the pipe to it, and the queue of its tasks."""
 
     number: int
     process: SpawnProcess
@@ -59,14 +59,14 @@ class Worker:
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def share_out(tasks: Sequence[Task], processes: int) -> list[deque[Task]]:
-    """A queue of tasks for each process: all of one program in one queue, the costliest programs first."""
+    """Return a queue of tasks for each process: tasks of one program in one queue, the costliest programs first."""
     programs: dict[tuple[object, ...], list[Task]] = {}
     for task in tasks:
         programs.setdefault(task.program, []).append(task)
@@ -77,14 +77,14 @@ def share_out(tasks: Sequence[Task], processes: int) -> list[deque[Task]]:
 
 
 def total_cost(tasks: Sequence[Task]) -> float:
-    """How long the tasks will take, in an arbitrary unit."""
+    """Return the approximate duration of tasks, in an arbitrary unit."""
     return sum(task.cost for task in tasks)
 
 
 def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
-    """Do all tasks in this process, panels of other numbers of features as one batch where they can be.
+    """Run all tasks in this process, those of panels with different numbers of features as one batch if possible.
 
-    A thread for each batch lets one compile while another computes; the device takes them in turn.
+    A thread for each batch lets one batch compile while another computes; the device takes them in turn.
     """
     player = worker.Player(study)
     batches: dict[object, list[Task]] = {}
@@ -99,7 +99,7 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
 
         def progress(rounds: int) -> None:
             if stopped.is_set():
-                raise RunFailed("stopped")
+                raise RunFailed("The run was stopped.")
             for task in batch:
                 watcher.advanced(numbers[task.digest], task, rounds)
 
@@ -121,12 +121,12 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
 
 
 def labels(task: Task) -> tuple[str, ...]:
-    """The curves of a task."""
+    """Return the labels of the curves of a task."""
     return tuple(curve.label for curve in task.curves)
 
 
 def stacks(study: Study, task: Task) -> bool:
-    """Whether tasks of panels with more or fewer features can join this one in a batch."""
+    """Return whether tasks of panels with other numbers of features can join a task in one batch."""
     if task.panel.environment_settings.keys() != {"n_features"} or task.panel.curve_settings:
         return False
     drawn = not {"fixed_arms", "theta", "arms_change", "padded_to"} & study.environment_settings.keys()
@@ -135,7 +135,7 @@ def stacks(study: Study, task: Task) -> bool:
 
 
 def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Watcher) -> None:
-    """Do all tasks in `processes` worker processes; raises `RunFailed` as soon as one of them dies."""
+    """Run all tasks in `processes` worker processes; raise `RunFailed` as soon as one of them dies."""
     workers: list[Worker] = []
     try:
         for number, queue in enumerate(share_out(tasks, processes)):
@@ -157,7 +157,7 @@ def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Wat
 
 
 def start(study: Study, number: int, queue: deque[Task]) -> Worker:
-    """A new worker process with the environment that its numerical libraries should find."""
+    """Start a worker process with the environment variables for its numerical libraries."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=worker.main, args=(study, theirs), daemon=True, name=f"explorax-{number}")
@@ -168,7 +168,7 @@ def start(study: Study, number: int, queue: deque[Task]) -> Worker:
 
 
 def assign(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
-    """Give a worker its next task, or the last one of the longest queue, or none."""
+    """Give a worker its next task, or the last one of the longest queue if its own is empty."""
     queue, take = one.queue, deque.popleft
     if not queue:
         queue, take = max((other.queue for other in workers), key=total_cost), deque.pop
@@ -180,7 +180,17 @@ def assign(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
 
 
 def listen(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
-    """Act on the next message of a busy worker."""
+    """Handle the next message of a busy worker.
+
+    Args:
+        one: The worker.
+        workers: All workers.
+        watcher: The observer.
+
+    Raises:
+        InvalidArgument: If the settings of the task cannot be used.
+        RunFailed: If the worker has died or failed.
+    """
     assert one.task is not None
     try:
         message = one.pipe.recv()
@@ -196,27 +206,27 @@ def listen(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
         case Failure(wrong_input=True):
             raise InvalidArgument(f"{one.task}: {message.text}")
         case Failure():
-            raise RunFailed(f"a worker failed at {one.task}:\n{message.text}")
+            raise RunFailed(f"A worker process failed at {one.task}:\n{message.text}")
 
 
 def obituary(one: Worker) -> str:
-    """How a worker ended, and what can be done."""
+    """Return sentences about how a worker ended and what can be done."""
     one.process.join(GRACE)
     code = one.process.exitcode
     if code is not None and code < 0:
         how = f"was killed by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"
-        remedy = "if memory ran out, use fewer processes"
+        remedy = "If memory ran out, use fewer processes."
     else:
         how = f"ended by itself with exit code {code}"
-        remedy = "see its message above"
+        remedy = "See its message above."
         if one.silent:
-            remedy += "; a script that starts a run must do so under `if __name__ == '__main__':`"
-    return f"a worker process {how} at {one.task}: {remedy}"
+            remedy += " A script that starts a run must do so under `if __name__ == '__main__':`."
+    return f"A worker process {how} at {one.task}. {remedy}"
 
 
 @contextlib.contextmanager
 def environment(variables: dict[str, str]) -> Iterator[None]:
-    """Environment variables for the processes started meanwhile: JAX reads some of them as soon as it is imported."""
+    """Set environment variables in this context, for processes that are started in it."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -231,7 +241,7 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Processes started meanwhile never see a Ctrl-C or SIGTERM, which may be sent to all: this one acts on it."""
+    """Keep Ctrl-C and SIGTERM from processes that are started in this context, since this process handles them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,4 @@
-"""What one sees while a run goes on: a live display on a terminal, a line for each finished task elsewhere."""
+"""The display of progress: live bars on a terminal, and one line for each finished task elsewhere."""
 
 import sys
 import time
@@ -14,11 +14,11 @@ from explorax.text import duration
 
 
 class Lines:
-    """Prints a line for each finished task; knows how much is done and how long the rest will take."""
+    """A display that prints one line for each finished task, with an estimate of the time left."""
 
     def __init__(self, todo: Sequence[Task], count: int, stream: TextIO, where: str = ""):
         self.stream, self.count, self.where = stream, count, where
-        self.done = count - len(todo)  # what an earlier run has left included
+        self.done = count - len(todo)  # including the tasks of earlier runs
         self.cost = sum(task.cost for task in todo)
         self.paid: dict[int, float] = {}  # cost so far of each running task, by worker
         self.finished_cost = 0.0
@@ -26,25 +26,25 @@ class Lines:
 
     def __enter__(self) -> Self:
         if self.done:
-            self.say(f"{self.done} of {self.count} tasks are done already")
+            self.say(f"{self.done} of {self.count} tasks are done already.")
         if todo := self.count - self.done:
             tasks = "1 task" if todo == 1 else f"{todo} tasks"
-            self.say(f"{tasks} {self.where}; programs are compiled first, which may take a minute or more")
+            self.say(f"Running {tasks} {self.where}. Programs are compiled first, which may take a minute or more.")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         pass
 
     def started(self, worker: int, task: Task) -> None:
-        """A task begins."""
+        """Note that a worker has started a task."""
         self.paid[worker] = 0.0
 
     def advanced(self, worker: int, task: Task, rounds: int) -> None:
-        """A task moves on."""
+        """Note how many rounds of a task are done."""
         self.paid[worker] = task.cost * rounds / task.rounds
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
-        """A task ends."""
+        """Print a line about a finished task."""
         self.count_in(worker, task)
         running = outcome.seconds - (outcome.compiling or 0.0)
         compiling = "" if outcome.compiling is None else f"{duration(outcome.compiling)} compiling, "
@@ -52,31 +52,31 @@ class Lines:
         self.say(f"[{self.done}/{self.count}] {task}: {compiling}{duration(running)} running, {speed}{self.left()}")
 
     def count_in(self, worker: int, task: Task) -> None:
-        """One more is done."""
+        """Count a finished task."""
         self.done += 1
         self.finished_cost += task.cost
         del self.paid[worker]
 
     @property
     def total_paid(self) -> float:
-        """The cost of all that is done, unfinished tasks included."""
+        """The cost of all rounds that are done, including those of unfinished tasks."""
         return self.finished_cost + sum(self.paid.values())
 
     def left(self) -> str:
-        """How long the rest will take if it goes on like this."""
+        """Return the estimated time left, as the end of a line; empty if it is unknown."""
         if self.done == self.count or self.total_paid == 0:
             return ""
         spent = time.monotonic() - self.began
         return f", about {duration(spent * (self.cost - self.total_paid) / self.total_paid)} left"
 
     def say(self, text: str) -> None:
-        """Print at once, also into a file or a pipe."""
+        """Print a line and flush it, so that it appears at once in a file or a pipe."""
         with writing(Path("standard output")):
             print(text, file=self.stream, flush=True)
 
 
 class Live(Lines):
-    """A bar for the whole, and one for each running task with its speed."""
+    """A live display: one bar for the whole run, and one for each running task with its speed."""
 
     def __init__(self, todo: Sequence[Task], count: int, stream: TextIO, where: str = ""):
         super().__init__(todo, count, stream, where)
@@ -89,7 +89,7 @@ class Live(Lines):
             TaskProgressColumn(),
             TextColumn("{task.fields[note]}", style="progress.remaining"),
             console=Console(file=stream),
-            transient=True,  # the tables printed afterwards say more
+            transient=True,  # the tables printed at the end say more
         )
         self.overall = self.display.add_task("", total=self.cost, note="")
         self.bars: dict[int, tuple[TaskID, float]] = {}  # worker -> its bar, and when its task began
@@ -104,12 +104,12 @@ class Live(Lines):
         self.display.stop()
 
     def started(self, worker: int, task: Task) -> None:
-        """Show the task."""
+        """Add the bar of a task that has started."""
         super().started(worker, task)
         self.bars[worker] = self.display.add_task(str(task), total=task.rounds, note="compiling"), time.monotonic()
 
     def advanced(self, worker: int, task: Task, rounds: int) -> None:
-        """Show how far it is, and how fast."""
+        """Move the bar of a task, and show its speed."""
         super().advanced(worker, task, rounds)
         bar, began = self.bars[worker]
         speed = rounds * task.plays / task.rounds / max(time.monotonic() - began, 1e-9)
@@ -117,21 +117,28 @@ class Live(Lines):
         self.refresh()
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
-        """Remove its bar."""
+        """Remove the bar of a finished task."""
         self.count_in(worker, task)
         self.display.remove_task(self.bars.pop(worker)[0])
         self.refresh()
 
     def refresh(self) -> None:
-        """Move the bar of the whole."""
+        """Move the bar of the whole run."""
         description = f"{self.done} of {self.count} tasks{self.left()}"
         self.display.update(self.overall, description=description, completed=self.total_paid)
 
 
 def display(todo: Sequence[Task], count: int, stream: TextIO | None = None, where: str = "") -> Lines:
-    """The display that suits the stream (standard output unless given) for those of `count` tasks that are to do.
+    """Return a live display if the stream is a terminal, and one that prints lines otherwise.
 
-    `where` says in the first line what they are done by.
+    Args:
+        todo: Tasks that are to be run.
+        count: Number of all tasks, including those that are done.
+        stream: Where progress is shown. Default: standard output.
+        where: What runs the tasks, such as "on 2 processes", for the first line.
+
+    Returns:
+        The display, a context manager.
     """
     stream = stream or sys.stdout
     if stream.isatty():
@@ -143,5 +150,5 @@ def display(todo: Sequence[Task], count: int, stream: TextIO | None = None, wher
 
 
 def rate(speed: float) -> str:
-    """Plays (rounds of one instance of one curve) per second."""
+    """Return a speed in rounds of one instance of one curve per second, as text."""
     return f"{speed:,.0f} rounds/s"

@@ -1,4 +1,4 @@
-"""What a study is cut into: pieces that can be done, kept and redone one by one."""
+"""Tasks: the pieces of a study, each of which can be run, kept and repeated alone."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from explorax.experiments.study import Curve, Panel, Study
 from explorax.record import settings_digest
 from explorax.simulation import BLOCK
 
-FEATURES = 10  # what a panel that does not say is taken to have, for its cost
+FEATURES = 10  # assumed for the cost of a panel whose number of features is not in its settings
 
 
 class Task(NamedTuple):
@@ -26,32 +26,39 @@ class Task(NamedTuple):
 
     @property
     def program(self) -> tuple[object, ...]:
-        """Tasks with the same one are likely to share a compiled program."""
+        """A key that is equal for tasks which are likely to share a compiled program."""
         return self.panel.label, *sorted({curve.policy for curve in self.curves})
 
     @property
     def plays(self) -> int:
-        """Decisions to be made."""
+        """The number of decisions of the task."""
         return self.rounds * self.instances * len(self.curves)
 
     @property
     def cost(self) -> float:
-        """Roughly how long it takes, in an arbitrary unit: a decision costs a fixed part and one that grows with d."""
+        """The approximate duration in an arbitrary unit: each decision has a fixed cost and one that grows with d."""
         features: int = self.panel.environment_settings.get("n_features", FEATURES)
         return self.plays * (10.0 + features)
 
     @property
     def filename(self) -> str:
-        """Of its part: readable, and unique through the digest."""
+        """The name of the file of the task's records: readable, and unique through the digest."""
         labels = self.panel.label, "+".join(curve.label for curve in self.curves)
         panel, curves = (re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") for label in labels)
         return f"{panel[:30]}-{curves[:60]}-{self.first:06d}-{self.digest}.parquet"
 
 
 def expand(study: Study, together: bool) -> list[Task]:
-    """A study as tasks: blocks of instances of one curve or, `together`, all instances of all curves of a policy.
+    """Divide a study into tasks.
 
-    The blocks are those that the simulation computes in lockstep on a CPU, however many processes there are.
+    Args:
+        study: The study.
+        together: Whether a task is all instances of all curves of a policy, as on a GPU, or a block of instances of one
+            curve. The blocks are those that the simulation computes in lockstep on a CPU, whatever the number of
+            processes.
+
+    Returns:
+        All tasks of the study.
     """
     groups: dict[object, list[Curve]] = {}
     for curve in study.curves:
@@ -66,7 +73,7 @@ def expand(study: Study, together: bool) -> list[Task]:
 
 
 def task(study: Study, panel: Panel, curves: tuple[Curve, ...], first: int, count: int) -> Task:
-    """A task with its digest.  What other curves, panels and instances there are in the study plays no role."""
+    """Return a task with its digest, which does not depend on other curves, panels and instances of the study."""
     settings = study.settings() | {"panels": [panel._asdict()], "curves": [curve._asdict() for curve in curves]}
     settings |= {"first": first, "instances": count, "name": "", "measure": ""}
     return Task(panel, curves, first, count, study.rounds, settings_digest(settings))

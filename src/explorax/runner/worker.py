@@ -1,7 +1,7 @@
-"""What a worker process does: takes tasks from a pipe, simulates them, and sends back what came of them.
+"""The worker process: it takes tasks from a pipe, simulates them, and sends back their outcomes.
 
-A worker uses one core and only the CPU, so that as many can run as there are cores, and so that a result does not
-depend on how many there are.  It ends when its pipe is closed, and also, at once, when its parent is gone.
+A worker uses one core and only the CPU, so that as many workers can run as there are cores, and results do not depend
+on how many there are.  A worker ends when its pipe is closed, and at once when its parent process is gone.
 """
 
 import multiprocessing
@@ -24,28 +24,28 @@ from explorax.runner.compiling import compile_seconds, compile_times
 from explorax.runner.tasks import Task
 from explorax.simulation import Job, share_program, simulate_together
 
-NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # one of these is in what JAX raises then
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
 PAUSE = 0.2  # seconds between two messages about progress
 
 
 class Outcome(NamedTuple):
-    """What a task leaves."""
+    """The records of a finished task, and the time that it took."""
 
     records: list[Records]  # of each of its curves
     seconds: float  # wall time
-    compiling: float | None = None  # of it, spent compiling; None where that cannot be told
-    pace: float | None = None  # seconds for each decision without compilation; None where that cannot be told
+    compiling: float | None = None  # the part of `seconds` spent compiling; None if unknown
+    pace: float | None = None  # seconds for each decision, without compilation; None if unknown
 
 
 class Failure(NamedTuple):
-    """Why a task could not be done."""
+    """The reason why a task could not be run."""
 
     text: str
     wrong_input: bool  # whether the settings are to blame
 
 
 def environment_variables() -> dict[str, str]:
-    """Return what the numerical libraries of a worker should find when it starts."""
+    """Return the environment variables for the numerical libraries of a worker process."""
     return {
         "JAX_PLATFORMS": "cpu",
         "JAX_ENABLE_X64": "0",  # whatever the caller's
@@ -57,7 +57,7 @@ def environment_variables() -> dict[str, str]:
 
 
 def main(study: Study, pipe: Connection) -> None:
-    """Do the tasks that come through the pipe until it is closed."""
+    """Run the tasks that come through a pipe until it is closed."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     player = Player(study)
     try:
@@ -77,7 +77,7 @@ def end_with_parent() -> None:
 
 
 def throttled(send: Callable[[int], None]) -> Callable[[int], None]:
-    """Passes on a number at most every `PAUSE` seconds."""
+    """Return a function that passes numbers on to `send`, at most one every `PAUSE` seconds."""
     last = -PAUSE
 
     def maybe(rounds: int) -> None:
@@ -90,25 +90,25 @@ def throttled(send: Callable[[int], None]) -> Callable[[int], None]:
 
 
 class Clock:
-    """Passes on how many rounds are done, and keeps when that was."""
+    """A progress callback that also records when each number of rounds was reached."""
 
     def __init__(self, progress: Callable[[int], None]):
         self.progress = progress
         self.laps: list[tuple[int, float]] = []
 
     def __call__(self, rounds: int) -> None:
-        """So many rounds are done now."""
+        """Record that a number of rounds is done, and pass it on."""
         self.laps.append((rounds, time.perf_counter()))
         self.progress(rounds)
 
     def pace(self, instances: int) -> float | None:
-        """Seconds for each decision from the second lap on: the first one compiles."""
+        """Return the seconds for each decision from the second lap on, since the first one compiles."""
         rounds = self.laps[-1][0] - self.laps[0][0] if self.laps else 0
         return (self.laps[-1][1] - self.laps[0][1]) / (rounds * instances) if rounds > 0 else None
 
 
 class Player:
-    """Plays tasks of one study."""
+    """A player of the tasks of one study, which builds its policies and environments once."""
 
     def __init__(self, study: Study):
         self.study = study
@@ -119,14 +119,14 @@ class Player:
         self.environments: dict[str, Environment] = {}
 
     def environment(self, panel: Panel) -> Environment:
-        """The environment of a panel, made when first asked for and once for all like it: it may hold a data set."""
+        """Return the environment of a panel, which panels of equal settings share, since it may hold a data set."""
         key = settings_digest(panel.environment_settings)
         if key not in self.environments:
             self.environments[key] = self.study.make_environment(panel)
         return self.environments[key]
 
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
-        """The outcome of a task; `progress` hears how many rounds are done."""
+        """Simulate a task; `progress` is called with the number of rounds that are done."""
         began = time.perf_counter()
         study, clock = self.study, Clock(progress)
         schedule = check_schedule(task.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, clock)
@@ -141,9 +141,16 @@ class Player:
         return Outcome(records, time.perf_counter() - began, compile_seconds(spans), pace)
 
     def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
-        """The outcomes of tasks that differ in their features as one batch, where that can be; raises if it cannot.
+        """Simulate tasks with different numbers of features as one batch.
 
-        Arms of fewer features than the widest get zeros for the others, which changes no score.
+        Arms with fewer features are padded with zeros, which changes no score.
+
+        Args:
+            tasks: Tasks that can be batched, as `pool.stacks` decides.
+            progress: A function that is called with the number of rounds that are done.
+
+        Returns:
+            The outcome of each task, with an equal share of the time.
         """
         began = time.perf_counter()
         study = self.study
@@ -161,12 +168,12 @@ class Player:
         return [Outcome(of_task, seconds / len(tasks), share) for of_task in found]
 
     def attempt(self, task: Task, progress: Callable[[int], None]) -> Outcome | Failure:
-        """The outcome, or why there is none, as text: exceptions do not all survive a pipe."""
+        """Simulate a task; return a failure with its text on an error, since not all exceptions can be sent by pipe."""
         try:
             return self.play(task, progress)
         except ExploraxError as error:
             return Failure(str(error), wrong_input=True)
         except Exception as error:
             if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
-                return Failure(f"memory ran out ({error}): ask for fewer arms or features, or processes", False)
+                return Failure(f"Memory ran out ({error}). Ask for fewer arms, features or processes.", False)
             return Failure(traceback.format_exc(), wrong_input=False)
