@@ -18,8 +18,8 @@ VERBS = frozenset(
     Download Draw Drop Duplicate Encode End Ensure Enter Escape Estimate Evaluate Exclude Execute Expand Explain Explore
     Export Extend Extract Factor Fill Filter Find Finish Fit Flatten Flush Fold Follow Forget Form Format Freeze
     Generate Get Give Group Guess Handle Hash Hold Identify Import Increase Initialize Insert Inspect Interpolate
-    Invert Iterate Join Judge Keep Label Launch Learn Leave Let Limit Link List Load Lock Locate Log Look Lower Make Map Mark
-    Mask Match Maximize Measure Merge Minimize Mix Move Multiply Name Normalize Note Observe Offer Open Order Pack
+    Invert Iterate Join Judge Keep Label Launch Learn Leave Let Limit Link List Load Lock Locate Log Look Lower Make Map
+    Mark Mask Match Maximize Measure Merge Minimize Mix Move Multiply Name Normalize Note Observe Offer Open Order Pack
     Pad Parse Pass Permute Perturb Pick Place Plan Play Plot Pose Predict Prepare Print Process Produce Project
     Propose Publish Pull Put Raise Rank Read Rebuild Recompute Record Recover Reduce Refer Refine Refit Refresh
     Refuse Register Release Reload Remember Remove Rename Render Repeat Replace Replay Report Represent Reserve Reset

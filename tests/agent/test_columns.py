@@ -71,7 +71,7 @@ def test_pairs_of_columns():
     assert columns.read_pairs(False, "abc") == []
     assert columns.read_pairs(True, "abc") == [["a", "b"], ["a", "c"], ["b", "c"]]
     assert columns.read_pairs([("a", "c")], "abc") == [["a", "c"]]
-    with pytest.raises(UnknownName, match="column of interactions must be one of .*, got 'd'"):
+    with pytest.raises(UnknownName, match=r"column of interactions must be one of .*, got 'd'"):
         columns.read_pairs([("a", "d")], "abc")
     with pytest.raises(
         InvalidArgument, match=r"pairs of different columns, each pair once, got \('b', 'a'\)\. Leave it"

@@ -29,16 +29,25 @@ pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_
         (["arena", "--rounds", "3000000000"], "rounds must be a whole number from 2 to 2000000000, got 3"),
         (["arena", "--policies", "uniform", "uniform"], "policies must be different ones, got uniform twice"),
         (["theory", "--features", "5", "--rounds", "99", "--min-slope", "1e-300"], "min_slope must be large enough"),
-        (["reproduce", "logistic", "--policies", "glm_tls"], "policy must be one of .*, got 'glm_tls'. Did you mean 'glm_tsl'?"),
+        (
+            ["reproduce", "logistic", "--policies", "glm_tls"],
+            "policy must be one of .*, got 'glm_tls'. Did you mean 'glm_tsl'?",
+        ),
         (["reproduce", "logistic", "--ridge", "-1"], "ridge must be a finite number of at least 0, got -1"),
         (
             ["reproduce", "logistic", "--quick", "--checkpoints", "9999"],
             "checkpoints must be at most the number of rounds, 2000, got 9999",
         ),
-        (["reproduce", "logistic", "--parameter-variance", "-2"], "parameter_variance must be a finite number above 0, got -2"),
+        (
+            ["reproduce", "logistic", "--parameter-variance", "-2"],
+            "parameter_variance must be a finite number above 0, got -2",
+        ),
         (["reproduce", "logistic", "--processes", "0"], "processes must be a whole number of at least .*, got 0"),
         (["reproduce", "deep", "--data", "nowhere"], "--data must be a directory, got nowhere."),
-        (["reproduce", "deep", "--datasets", "mnits"], "data set must be one of .*, got 'mnits'. Did you mean 'mnist'?"),
+        (
+            ["reproduce", "deep", "--datasets", "mnits"],
+            "data set must be one of .*, got 'mnits'. Did you mean 'mnist'?",
+        ),
         (["reproduce", "deep", "--policies", "uniform", "--datasets", "no.csv"], "no.csv"),
         (["run"], "`explorax run --example > mine.toml`"),
         (["run", "nowhere.toml"], "nowhere.toml cannot be read"),

@@ -146,8 +146,14 @@ def test_mistakes_in_a_settings_file(tmp_path, capsys):
         (EXAMPLE.replace('"mine"', '"../../evil"'), "name must be a plain file name"),
         (EXAMPLE.replace("arms = 50", "arms = 100000000000"), "arms times features must be at most 2147483647"),
         (EXAMPLE.replace("rounds = 2000", ""), "The settings of the study lack 'rounds'. Add it."),
-        (EXAMPLE.replace("seed = 0", "sed = 0"), "setting of a study must be one of .*, got 'sed'. Did you mean 'seed'?"),
-        (EXAMPLE.replace("scale = 0.25", "scael = 0.25"), "setting of glm_fpl must be one of .*, got 'scael'. Did you mean 'scale'?"),
+        (
+            EXAMPLE.replace("seed = 0", "sed = 0"),
+            "setting of a study must be one of .*, got 'sed'. Did you mean 'seed'?",
+        ),
+        (
+            EXAMPLE.replace("scale = 0.25", "scael = 0.25"),
+            "setting of glm_fpl must be one of .*, got 'scael'. Did you mean 'scale'?",
+        ),
     ):
         path.write_text(content)
         assert cli.main(["run", str(path), "--out", str(tmp_path / "out")]) == 2

@@ -88,7 +88,11 @@ def test_the_settings_files_of_the_docstring_are_understood():
             "dims must be left out with environment='classification', whose data decides",
         ),
         ({"curves": [{"policy": "glm_tsl", "settings": {"scal": 1}}]}, UnknownName, "Did you mean 'scale'"),
-        ({"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]}, InvalidArgument, "scale must be a finite number above 0, got -1"),
+        (
+            {"curves": [{"policy": "glm_tsl", "settings": {"scale": -1}}]},
+            InvalidArgument,
+            "scale must be a finite number above 0, got -1",
+        ),
         (
             {"curves": [{"policy": "glm_tsl", "settings": 3}]},
             InvalidArgument,
@@ -131,7 +135,11 @@ def test_bad_settings_are_explained(change, error, message):
             "labels of panels must be different, got 'little' twice. Give each",
         ),
         ({"panels": [{"label": 3}]}, InvalidArgument, "The label of an entry of panels must be text, got 3"),
-        ({"panels": [{"label": "a", "tag": {}}]}, UnknownName, "setting of a panel must be one of .*, got 'tag'. Did you mean 'tags'"),
+        (
+            {"panels": [{"label": "a", "tag": {}}]},
+            UnknownName,
+            "setting of a panel must be one of .*, got 'tag'. Did you mean 'tags'",
+        ),
         ({"panels": [{"label": "a", "tags": 3}]}, InvalidArgument, "tags of a panel must be a table, .* got 3"),
         (
             {"panels": [LITTLE, MUCH | {"tags": {"dim": 2}}]},
@@ -223,5 +231,7 @@ def test_a_study_in_a_directory_needs_a_manifest_that_a_run_can_have_written(tmp
         study_in(tmp_path / "nowhere")
     settings = logistic.study().settings() | {"rounds": "many"}
     record.write_manifest(tmp_path, record.manifest(settings, seed=0, started=datetime.now(UTC)))
-    with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: rounds must be .*, got .many.\. Run the study once"):
+    with pytest.raises(
+        InvalidArgument, match=r"manifest\.json cannot be used: rounds must be .*, got .many.\. Run the study once"
+    ):
         study_in(tmp_path)
