@@ -178,7 +178,7 @@ def test_act(start, arms, t, error, words):
     [
         (ARMS, 0, ARMS[0], 2.0, errors.InvalidReward, "reward must be between 0 and 1 in the bernoulli family, got 2"),
         (ARMS, 0, ARMS[0], -0.5, errors.InvalidReward, "between 0 and 1"),
-        (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "not finite"),
+        (ARMS, 0, ARMS[0], np.nan, errors.InvalidReward, "reward must be finite, got nan"),
         (ARMS, 0, ARMS[0], [1.0, 0.0], errors.InvalidShape, r"reward has shape \(2,\)"),
         (ARMS, 0, ARMS[0], "good", errors.InvalidReward, "reward must be a number"),
         (ARMS, 6, ARMS[0], 1.0, errors.InvalidArgument, "arm=6 must be at least 0 and below 6"),
@@ -211,7 +211,7 @@ def test_update_raises_and_changes_nothing(start, arm, x, reward, error, words):
 @pytest.mark.parametrize("name", ["lin_ts", "uniform"])
 def test_linear_policies_refuse_rewards_that_are_not_finite(name):
     policy = explorax.make(name)
-    with pytest.raises(errors.InvalidReward, match="not finite"):
+    with pytest.raises(errors.InvalidReward, match="reward must be finite, got inf"):
         policy.update(policy.init(ARMS), 0, ARMS[0], np.inf)
 
 
