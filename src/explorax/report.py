@@ -109,7 +109,8 @@ def document(title: str, body: Sequence[str], css: str = "") -> str:
         f"<title>{escape(title)}</title>",
         f"<style>{CSS}{css}</style>",
     ]
-    parts = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
+    before = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
+    parts = [*before, *body, "</main>", "</body>", "</html>"]
     return "\n".join([*parts, ""])
 
 
@@ -193,7 +194,8 @@ def _table(summaries: Sequence[Summary], measure: str) -> list[str]:
         "seconds running",
     )
     title, number = ("Final regret", _regret) if measure == "regret" else ("Average reward", "{:.4f}".format)
-    html = [f"<h2>{title}</h2>", '<div class="wide"><table>']
+    # Those who scroll by keyboard must be able to reach a wide table.
+    html = [f'<h2 id="table">{title}</h2>', '<div class="wide" tabindex="0" role="region" aria-labelledby="table"><table>']
     html.append(f"<thead>{row(head, 'th')}</thead><tbody>")
     for panel in dict.fromkeys(one.panel for one in summaries):
         here = [one for one in summaries if one.panel == panel]

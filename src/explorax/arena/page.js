@@ -7,11 +7,10 @@ const MOST = 10; // lines that are shown unless more are ticked
 const problems = new Map(data.problems.map((one) => [one.name, one]));
 const rankOf = new Map(data.ranks.map((one) => [`${one.group}/${one.variant}/${one.policy}`, one]));
 
-// Policies that do well in some group come first: they have the colors without dashes.
-const bestRank = (policy) => Math.min(...data.ranks.filter((one) => one.policy === policy).map((one) => one.mean));
+// Policies have their colors in the order of their ranks, group by group: the best ones have no dashes.
 const policies = Object.keys(data.policies).sort((a, b) => data.policies[a].localeCompare(data.policies[b], "en"));
-const ranked = [...policies].sort((a, b) => bestRank(a) - bestRank(b));
-const looks = new Map(ranked.map((name, place) => [name, look(place)]));
+const ranked = new Set([...data.ranks.filter((one) => one.variant === "default").map((one) => one.policy), ...policies]);
+const looks = new Map([...ranked].map((name, place) => [name, look(place)]));
 
 // What is chosen.  `policies` is null for the best ones, whatever the problem.
 const DEFAULTS = { problem: data.problems[0].name, variant: "default", regret: "regret", ranks: "rank", find: "" };

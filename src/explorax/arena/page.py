@@ -203,7 +203,7 @@ with intervals of about 95 % (± {DEVIATIONS:g} standard errors).</p>
 <p class="soft"><em>Default</em> is a policy as documented. <em>Tuned</em> has the value of its exploration that did
 best on {about["tuning"]} other instances. A policy is <em>better</em> or <em>worse</em> if the interval of its
 difference from GLM-TSL on the same instances leaves out 0. A linear model of rewards that are not linear is marked.
-Times that were not measured are shown as –.</p>{warning}"""
+A time that was not measured is shown as&nbsp;–.</p>{warning}"""
 
 
 def _table(problem: Mapping[str, Any], kept: Mapping[str, Any]) -> str:

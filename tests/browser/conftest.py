@@ -1,0 +1,106 @@
+"""A real browser, offline, and the pages that it visits: a report, an arena and the site.  `make browser` runs these."""
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from explorax import plot, record, report, summarize
+from explorax.arena import page as arena_page
+from explorax.experiments import logistic
+from tests import fabricate
+from tests.browser.visits import Visit
+
+ROOT = Path(__file__).parents[2]
+SHOTS = ROOT / "results" / "browser"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+)  # fmt: skip
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"Screenshots are in {SHOTS}.")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    assert program, "There is no Chromium: install Debian's package with `apt install chromium`."
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=QUIET)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open pages at a width and in a scheme of colors; none may fail, complain or ask anything of the network."""
+    visits = []
+
+    def opened(address, width=1400, scheme="light", **more):
+        made = Visit(browser, address, width, scheme, **more)
+        visits.append(made)
+        return made
+
+    yield opened
+    for made in visits:
+        made.context.close()
+    for made in visits:
+        assert not made.complaints, made.complaints
+
+
+@pytest.fixture(scope="session")
+def shots():
+    """The folder of the screenshots, emptied."""
+    shutil.rmtree(SHOTS, ignore_errors=True)
+    SHOTS.mkdir(parents=True)
+    return SHOTS
+
+
+@pytest.fixture(scope="session")
+def report_address(tmp_path_factory):
+    """A report of Figure 1 as a run leaves it."""
+    results = fabricate.results()
+    start, study = datetime(2024, 5, 1, tzinfo=UTC), logistic.study()
+    command = "explorax reproduce logistic"
+    manifest = record.manifest(study.settings(), seed=0, started=start, finished=start, command=command, device="cpu")
+    png = plot.to_bytes(plot.figure(summarize.series(results, "regret")), "png", dpi=100)
+    html = report.report(
+        "Logistic bandit",
+        pictures=[report.Picture(png, "Regret over rounds.", "Eight curves in three panels.")],
+        claims=study.claims(results),
+        summaries=summarize.summarize(results, "regret"),
+        measure="regret",
+        manifest=manifest,
+    )
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(html, "utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def arena_address(tmp_path_factory):
+    """The arena of the docs: 28 policies on 13 problems, with a time that was not measured."""
+    kept = arena_page.unpack((ROOT / "docs" / "arena.json.gz").read_bytes())
+    kept["rows"][0]["microseconds"] = None
+    path = tmp_path_factory.mktemp("arena") / "arena.html"
+    path.write_text(arena_page.render(kept), "utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site, built; its address ends with a slash."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return f"{folder.as_uri()}/"
