@@ -21,6 +21,7 @@ CUT_OFF = """
     const element = node.parentElement;
     if (!node.data.trim() || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     if (element.closest("script, style, title, noscript, select, .md-clipboard, [aria-hidden=true]")) continue;
+    if (element.closest(".md-sidebar, .md-search")) continue; // drawers, which lie beyond the edge until they are opened
     const range = document.createRange();
     range.selectNodeContents(node);
     for (const { left, right, width } of range.getClientRects()) {
@@ -48,7 +49,7 @@ class Visit:
         self.page.set_default_timeout(10_000)
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        self.page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
+        self.page.on("requestfailed", self._miss)
         self.page.on("request", self._watch)
         self.page.goto(address)
         self.page.wait_for_selector(wait_for)
@@ -56,6 +57,10 @@ class Visit:
     def _hear(self, message):
         if message.type in ("error", "warning"):
             self.complaints.append(f"console: {message.text}")
+
+    def _miss(self, request):
+        if request.failure != "net::ERR_ABORTED":  # the reader went on before it had come
+            self.complaints.append(f"failed: {request.failure}: {request.url}")
 
     def _watch(self, request):
         if not request.url.startswith(LOCAL):
@@ -81,12 +86,14 @@ class Visit:
     def check_fits(self):
         """Nothing is wider than the window, and nothing is cut off."""
         wide, window = self.page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
-        assert wide <= window
-        assert self.page.evaluate(CUT_OFF) == []
+        assert wide <= window, f"the page is {wide} pixels wide in a window of {window}"
+        cut = self.page.evaluate(CUT_OFF)
+        assert not cut, cut
 
     def check_accessible(self):
         """axe-core finds nothing serious; what it finds otherwise is shown."""
-        found = Axe().run(self.page, options={"resultTypes": ["violations"]}).response["violations"]
+        # It must not load style sheets once more: a page from disk may not.
+        found = Axe().run(self.page, options={"preload": False}).response["violations"]
         said = [
             f"{one['impact']}: {one['id']}: {one['help']}: "
             + "; ".join(f"{node['target']} {node['failureSummary'][:200]}" for node in one["nodes"][:4])
