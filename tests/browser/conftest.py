@@ -1,4 +1,4 @@
-"""A real browser, offline, and the pages that it visits: a report, an arena and the site.  `make browser` runs these."""
+"""A real browser, offline, and the pages that it visits: a report, an arena and the site (`make browser`)."""
 
 import os
 import shutil

@@ -1,5 +1,7 @@
 """arena.html in a browser: what is shown, what is kept, and what keyboards can do."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.browser.visits import SCHEMES, WIDTHS
@@ -62,11 +64,11 @@ def test_names_at_the_ends_do_not_overlap(arena, choices, width):
     it = arena(choices, width=width)
     boxes = it.page.eval_on_selector_all(
         "#chart text.name",
-        "(names) => names.map((one) => one.getBoundingClientRect()).map(({ top, bottom, right }) => [top, bottom, right])",
+        "(all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom, right }) => [top, bottom, right])",
     )
     boxes.sort()
     assert len(boxes) == lines(it)
-    for (_, above, _), (below, _, _) in zip(boxes, boxes[1:], strict=False):
+    for (_, above, _), (below, _, _) in pairwise(boxes):
         assert below >= above - 1.5  # of the line height; letters are lower
     edge = it.page.locator("#chart svg").bounding_box()
     assert max(right for _, _, right in boxes) <= edge["x"] + edge["width"]
@@ -79,9 +81,8 @@ def test_axes_have_titles(arena):
 
 def test_no_two_policies_look_alike(arena):
     it = arena("#policies=all")
-    looks = it.page.eval_on_selector_all(
-        "#policies .swatch line", "(all) => all.map((one) => one.getAttribute('class') + one.getAttribute('stroke-dasharray'))"
-    )
+    look = "(one) => one.getAttribute('class') + one.getAttribute('stroke-dasharray')"
+    looks = it.page.eval_on_selector_all("#policies .swatch line", f"(all) => all.map({look})")
     assert len(looks) == len(set(looks)) == 28
 
 

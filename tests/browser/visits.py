@@ -21,7 +21,7 @@ CUT_OFF = """
     const element = node.parentElement;
     if (!node.data.trim() || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     if (element.closest("script, style, title, noscript, select, .md-clipboard, [aria-hidden=true]")) continue;
-    if (element.closest(".md-sidebar, .md-search")) continue; // drawers, which lie beyond the edge until they are opened
+    if (element.closest(".md-sidebar, .md-search")) continue; // beyond the edge until it is opened
     const range = document.createRange();
     range.selectNodeContents(node);
     for (const { left, right, width } of range.getClientRects()) {
@@ -90,16 +90,19 @@ class Visit:
         cut = self.page.evaluate(CUT_OFF)
         assert not cut, cut
 
-    def check_accessible(self):
-        """axe-core finds nothing serious; what it finds otherwise is shown."""
+    def check_accessible(self, impacts=("minor", "moderate", "serious", "critical")):
+        """axe-core finds nothing of these impacts."""
         # It must not load style sheets once more: a page from disk may not.
         found = Axe().run(self.page, options={"preload": False}).response["violations"]
         said = [
             f"{one['impact']}: {one['id']}: {one['help']}: "
             + "; ".join(f"{node['target']} {node['failureSummary'][:200]}" for node in one["nodes"][:4])
             for one in found
+            if one["impact"] in impacts
         ]
         assert not said, "\n".join(said)
 
     def shoot(self, folder, name):
-        self.page.screenshot(path=folder / f"{name}.png", full_page=True)
+        size = self.page.evaluate("() => [innerWidth, Math.min(6000, document.documentElement.scrollHeight)]")
+        part = {"x": 0, "y": 0, "width": size[0], "height": size[1]}
+        self.page.screenshot(path=folder / f"{name}.png", full_page=True, clip=part, timeout=60_000)

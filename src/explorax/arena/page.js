@@ -8,8 +8,9 @@ const problems = new Map(data.problems.map((one) => [one.name, one]));
 const rankOf = new Map(data.ranks.map((one) => [`${one.group}/${one.variant}/${one.policy}`, one]));
 
 // Policies have their colors in the order of their ranks, group by group: the best ones have no dashes.
+const byDefault = data.ranks.filter((one) => one.variant === "default").map((one) => one.policy);
 const policies = Object.keys(data.policies).sort((a, b) => data.policies[a].localeCompare(data.policies[b], "en"));
-const ranked = new Set([...data.ranks.filter((one) => one.variant === "default").map((one) => one.policy), ...policies]);
+const ranked = new Set([...byDefault, ...policies]);
 const looks = new Map([...ranked].map((name, place) => [name, look(place)]));
 
 // What is chosen.  `policies` is null for the best ones, whatever the problem.

@@ -156,11 +156,6 @@ def _json(kept: Mapping[str, Any]) -> str:
     return json.dumps(kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def page(rows: Sequence[Standing], ranks: Sequence[Rank], about: About) -> str:
-    """Return the page of a tournament as HTML."""
-    return render(content(rows, ranks, about))
-
-
 def render(kept: Mapping[str, Any]) -> str:
     """Return the page of a tournament as HTML, from its data.
 
