@@ -33,8 +33,8 @@ browser: chromium $(VENV)/.browser-$(VERSION)  ## report, arena and site in a re
 	$(BIN)/python -m pytest -n 0 tests/browser
 
 chromium:
-	@command -v chromium chromium-browser google-chrome google-chrome-stable || { \
-	  echo "make browser needs Chromium, which pip cannot install.  On Debian: apt install chromium"; exit 1; }
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && exit; done; \
+	  echo "make browser needs Chromium, which pip cannot install.  On Debian: apt install chromium"; exit 1
 
 lint: $(VENV)/.develop-$(VERSION)  ## the checks without the tests
 	$(STYLE)
