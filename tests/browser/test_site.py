@@ -5,8 +5,8 @@ import pytest
 from tests.browser.visits import SCHEMES, WIDTHS
 
 PAGES = (
-    "index", "first-agent", "notebooks/figure1", "gallery", "algorithms", "reference/agent", "reference/builders",
-    "results", "arena", "theory", "architecture",
+    "index", "first-agent", "notebooks/figure1", "gallery", "algorithms", "reference/agent", "results",
+    "arena", "theory", "architecture",
 )  # fmt: skip
 
 
@@ -54,14 +54,15 @@ def test_the_keyboard_gets_to_the_content_first(visit, site):
     it.page.wait_for_url("**/first-agent.html#*")
 
 
-def test_every_page_of_the_menu_opens(visit, site):
-    it = visit(f"{site}index.html")
+def test_every_page_of_the_menu_opens_on_a_phone(visit, site):
+    it = visit(f"{site}index.html", 500)
     links = it.page.eval_on_selector_all(".md-nav--primary a.md-nav__link", "(all) => all.map((one) => one.href)")
     pages = {link.partition("#")[0] for link in links}
     assert len(pages) > 10
     for link in sorted(pages):
         it.page.goto(link)
         assert it.page.locator("article h1").count() == 1, link
+        it.check_fits()
 
 
 def test_the_arena_of_the_docs_is_there(visit, site):
