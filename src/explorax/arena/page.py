@@ -210,7 +210,7 @@ def _table(problem: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
             one["variant"],
             one["setting"] or "none",
             _interval(one["mean"][-1], one["half"][-1]),
-            "–" if one["gap"] is None else _interval(*one["gap"], sign="+"),
+            "–" if one["gap"] is None else _interval(one["gap"][0], one["gap"][1], sign="+"),
             one["verdict"],
             "–" if one["microseconds"] is None else f"{_short(one['microseconds'], 3):g}",
         )
