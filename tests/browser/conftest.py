@@ -4,17 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
-from explorax import plot, record, report, summarize
+from explorax import plot, summarize
 from explorax.arena import page as arena_page
-from explorax.experiments import logistic
 from tests import fabricate
 from tests.browser.visits import Visit
+from tests.test_report import page as fabricated_report
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "results" / "browser"
@@ -67,21 +66,9 @@ def shots():
 @pytest.fixture(scope="session")
 def report_address(tmp_path_factory):
     """A report of Figure 1 as a run leaves it."""
-    results = fabricate.results()
-    start, study = datetime(2024, 5, 1, tzinfo=UTC), logistic.study()
-    command = "explorax reproduce logistic"
-    manifest = record.manifest(study.settings(), seed=0, started=start, finished=start, command=command, device="cpu")
-    png = plot.to_bytes(plot.figure(summarize.series(results, "regret")), "png", dpi=100)
-    html = report.report(
-        "Logistic bandit",
-        pictures=[report.Picture(png, "Regret over rounds.", "Eight curves in three panels.")],
-        claims=study.claims(results),
-        summaries=summarize.summarize(results, "regret"),
-        measure="regret",
-        manifest=manifest,
-    )
+    png = plot.to_bytes(plot.figure(summarize.series(fabricate.results(), "regret")), "png", dpi=100)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(html, "utf-8")
+    path.write_text(fabricated_report(png), "utf-8")
     return path.as_uri()
 
 
