@@ -109,8 +109,7 @@ def document(title: str, body: Sequence[str], css: str = "") -> str:
         f"<title>{escape(title)}</title>",
         f"<style>{CSS}{css}</style>",
     ]
-    before = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", "<main>"]
-    parts = [*before, *body, "</main>", "</body>", "</html>"]
+    parts = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
     return "\n".join([*parts, ""])
 
 

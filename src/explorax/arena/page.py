@@ -175,10 +175,12 @@ def render(kept: Mapping[str, Any]) -> str:
     script = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     data = _json(kept).replace("<", "\\u003c")
     body = [
+        "<main>",
         _head(kept),
         CONTROLS,
         f"<noscript>{''.join(_table(one, kept) for one in kept['problems'])}</noscript>",
         provenance(facts),
+        "</main>",
         f'<script type="application/json" id="data">{data}</script>',
         f'<script type="module">\n{script}</script>',
     ]
