@@ -32,7 +32,7 @@ const ticks = (top, count) => {
 };
 
 // Places for names that want to be at these heights (ascending): at least a gap apart, between low and high, and as
-// near as possible.  With the gaps taken off this is a monotone regression: neighbours in the wrong order share a mean.
+// near as possible.  With the gaps taken off this is a monotone regression: neighbors in the wrong order share a mean.
 const spread = (wanted, gap, low, high) => {
   const blocks = [];
   wanted.forEach((height, index) => {
@@ -84,10 +84,10 @@ const axes = (width, height, { left, right, upper, bottom, end, top, x, y }) => 
     made.push(shape("line", { class: "grid", x1: x(value), x2: x(value), y1: foot, y2: foot + 4 }));
     made.push(shape("text", { class: "tick", x: x(value), y: foot + 17, "text-anchor": "middle" }, String(value)));
   }
-  const [middle, centre] = [(upper + height - bottom) / 2, (left + width - right) / 2];
+  const [middle, center] = [(upper + height - bottom) / 2, (left + width - right) / 2];
   const turned = { class: "title", "text-anchor": "middle", transform: `translate(13 ${middle}) rotate(-90)` };
   made.push(shape("text", turned, "mean regret"));
-  made.push(shape("text", { class: "title", "text-anchor": "middle", x: centre, y: height - 8 }, "round"));
+  made.push(shape("text", { class: "title", "text-anchor": "middle", x: center, y: height - 8 }, "round"));
   return made;
 };
 
