@@ -30,6 +30,7 @@ test: $(VENV)/.develop-$(VERSION)  ## all tests and checks
 	$(BIN)/mypy
 
 browser: chromium $(VENV)/.browser-$(VERSION)  ## report, arena and site in a real browser, Debian's package chromium
+	@echo "Building the site and visiting pages with Chromium: 4 minutes on two cores."
 	$(BIN)/python -m pytest -n 0 tests/browser
 
 chromium:
