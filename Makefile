@@ -18,7 +18,7 @@ $(BIN)/pymarkdown --config .pymarkdown.json scan --recurse $(PAGES)
 $(BIN)/codespell src examples $(PAGES)
 endef
 
-.PHONY: demo test lint docs gallery stress clean
+.PHONY: demo test browser chromium lint docs gallery stress clean
 
 demo: $(VENV)/.run-$(VERSION)  ## a small version of the paper's Figure 1: a table, a figure and a report in results/
 	$(BIN)/explorax reproduce logistic --quick
@@ -28,6 +28,14 @@ test: $(VENV)/.develop-$(VERSION)  ## all tests and checks
 	$(STYLE)
 	$(BIN)/python -m pytest
 	$(BIN)/mypy
+
+browser: chromium $(VENV)/.browser-$(VERSION)  ## report, arena and site in a real browser, Debian's package chromium
+	@echo "Building the site and visiting pages with Chromium: 4 minutes on two cores."
+	$(BIN)/python -m pytest -n 0 tests/browser
+
+chromium:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && exit; done; \
+	  echo "make browser needs Chromium, which pip cannot install.  On Debian: apt install chromium"; exit 1
 
 lint: $(VENV)/.develop-$(VERSION)  ## the checks without the tests
 	$(STYLE)
@@ -51,6 +59,11 @@ $(VENV)/.run-$(VERSION): pyproject.toml constraints.txt
 	@echo "Installing explorax for Python $(VERSION) into $(VENV): about a minute, once."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) -e ".[experiments]"
+	@touch $@
+
+$(VENV)/.browser-$(VERSION): $(VENV)/.develop-$(VERSION)
+	@echo "Installing what drives a browser into $(VENV), once."
+	$(INSTALL) -e ".[browser]"
 	@touch $@
 
 $(VENV)/.develop-$(VERSION): $(VENV)/.run-$(VERSION)

@@ -28,6 +28,7 @@ def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
         "ranks.png",
         "ranks.pdf",
         "arena.html",
+        "arena.json.gz",
     }
     assert all(path.stat().st_size > 0 for path in played.files)
     lines = list(csv.DictReader(io.StringIO((tmp_path / "standings.csv").read_text())))

@@ -1,123 +1,116 @@
-"""One HTML page to look around in: choose a problem and policies, see curves, a table and ranks.
+"""One HTML page to look around in: choose a problem and policies, and see curves, a table and ranks.
 
-The page is a single file with nothing to load: its data is inside it, and `page.js` draws it.  Without scripts the
-tables of all problems are still there.
+The page is a single file with nothing to load.  Its data is inside it, `page.css` is its look, and `page_chart.js`,
+`page_table.js` and `page.js` draw it; what a reader chooses is kept in the address, so that a link shows the same.
+Without scripts there are tables of all problems instead.
+
+What the page shows is plain data first (`content`), which also lies beside it, packed (`pack`).  `render` makes the
+same page again from that data: the site of the docs does so when it is built.
 """
 
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from explorax.arena.contestants import Absence
-from explorax.arena.standings import (
-    DEVIATIONS,
-    VARIANTS,
-    Interval,
-    Rank,
-    Standing,
-    difference,
-    interval,
-    microseconds,
-    title_of,
-    verdict,
-)
+from explorax.arena.standings import DEVIATIONS, Rank, Standing, difference, interval, title_of, verdict
 from explorax.report import document, provenance, row, version_list
+from explorax.text import with_error
 
-MORE_CSS = """
-fieldset { border: 1px solid var(--line); border-radius: 6px; margin: 0.6rem 0; padding: 0.5rem 0.9rem; }
-legend { color: var(--soft); font-size: 0.9rem; }
-.choices { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; }
-.choices label { white-space: nowrap; font-size: 0.9rem; cursor: pointer; }
-.swatch { display: inline-block; width: 1.6rem; height: 0; border-top: 3px solid; vertical-align: middle; }
-select, button, input[type=search] { font: inherit; color: inherit; background: var(--card);
-  border: 1px solid var(--line); border-radius: 4px; padding: 0.15rem 0.5rem; max-width: 100%; }
-#chart svg { width: 100%; height: auto; display: block; }
-#chart text { fill: var(--soft); font-size: 11px; }
-#chart .axis { stroke: var(--line); }
-#chart path.line { fill: none; stroke-width: 2; }
-#chart path.band { opacity: 0.1; stroke: none; }
-#chart .faded { opacity: 0.12; }
-tr.reference td { font-weight: 600; }
-td.better { color: var(--yes); }
-td.worse { color: var(--no); }
-"""
+SCRIPTS = ("page_chart.js", "page_table.js", "page.js")
+HEAD = ("policy", "variant", "setting", "regret", "minus GLM-TSL", "verdict", "µs per round")
+CONTROLS = """<noscript><p>Without scripts there are tables only.</p></noscript>
+<div id="app" hidden>
+<fieldset><legend>Problem</legend>
+<div class="line-of-controls"><select id="problem" aria-label="Problem" aria-describedby="what"></select>
+<span id="what" class="soft"></span></div>
+<div class="line-of-controls" id="variants" role="radiogroup" aria-label="Variant of the policies">
+<label><input type="radio" name="variant" id="variant-default" value="default"> default</label>
+<label><input type="radio" name="variant" id="variant-tuned" value="tuned"> tuned</label>
+<label><input type="radio" name="variant" id="variant-both" value="both"> both</label></div></fieldset>
+<fieldset><legend>Policies</legend>
+<div class="line-of-controls"><button type="button" id="best">Best ten</button>
+<button type="button" id="all">All</button> <button type="button" id="clear">None</button>
+<label>Find <input type="search" id="find" autocomplete="off"></label>
+<span id="count" class="soft" role="status"></span></div>
+<div class="choices" id="policies"></div>
+<p id="unfound" class="soft" hidden>No policy of this problem has that name.</p></fieldset>
+<figure><div id="chart"></div>
+<figcaption>Cumulative regret: the mean over instances and its interval. Point at a line or a name to bring it
+out.</figcaption></figure>
+<h2 id="of"></h2>
+<div class="wide" tabindex="0" role="region" aria-labelledby="of"><table id="regrets"></table></div>
+<h2 id="group"></h2>
+<p class="soft">Places by mean regret among all policies that play every problem of the group, 1 for the lowest,
+averaged over these problems. The interval is over draws of the instances.</p>
+<div class="wide" tabindex="0" role="region" aria-labelledby="group"><table id="ranks"></table></div>
+<details id="absent"><summary>Who does not play this problem, and why</summary><ul id="reasons"></ul></details>
+</div>"""
 
 
 class About(NamedTuple):
-    """How the tournament came about."""
+    """How the tournament came about.
+
+    Attributes:
+        command: The command that was run.
+        made: When the page was made, as text.
+        versions: Versions by name of the package.
+        tuning: How many instances the tuned variants were chosen on.
+        seed: The seed of the instances.
+        missing: The titles of problems that have not been played yet.
+        absent: Who does not play, by name of the problem.
+    """
 
     command: str
     made: str
     versions: Mapping[str, str]
     tuning: int
     seed: int
-    missing: list[str]  # problems that have not been played yet
-    absent: Mapping[str, Sequence[Absence]]  # by problem, who does not play it
+    missing: list[str]
+    absent: Mapping[str, Sequence[Absence]]
 
 
-def page(rows: Sequence[Standing], ranks: Sequence[Rank], about: About) -> str:
-    """The page as HTML."""
-    instances, rounds = len(rows[0].final), sorted({int(row.rounds[-1]) for row in rows})
-    length = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
-    missing = f"<p><strong>Not played yet: {escape(', '.join(about.missing))}.</strong></p>" if about.missing else ""
-    count, problems = len({row.contestant.policy for row in rows}), len(about.absent)
-    head = f"""<h1>The arena</h1>
-<p>Regret of {count} policies on {problems} random problem{"s" if problems > 1 else ""} over {length} rounds: mean over
-{instances} instances, with about 95 % intervals (± {DEVIATIONS:g} standard errors). <em>Default</em> is a policy as
-documented; <em>tuned</em> has the value of its exploration that did best on {about.tuning} other instances. Better and
-worse are said of the difference from GLM-TSL on the same instances where its interval leaves out 0. A linear model of
-rewards that are not linear is marked.</p>{missing}"""
-    controls = """<noscript><p>Without scripts there are tables only, below.</p></noscript>
-<div id="app" hidden>
-<fieldset><legend>Problem</legend>
-<select id="problem" aria-label="problem"></select> <span id="what" class="soft"></span>
-<div class="choices" id="variants"></div></fieldset>
-<fieldset><legend>Policies</legend>
-<p><button type="button" id="all">all</button> <button type="button" id="none">none</button>
-<button type="button" id="best">the best ten</button>
-<input type="search" id="search" placeholder="find" aria-label="find a policy"></p>
-<div class="choices" id="policies"></div></fieldset>
-<figure><div id="chart"></div>
-<figcaption>Mean regret over rounds with its interval. Point at a line or a name to bring it out.</figcaption></figure>
-<h2 id="of"></h2><div class="wide"><table id="standing"></table></div>
-<h2>Mean rank over the problems of this group</h2>
-<p class="soft">Among all policies that play the whole group; the interval is over draws of the instances.</p>
-<div class="wide"><table id="ranks"></table></div>
-</div>"""
-    script = files("explorax.arena").joinpath("page.js").read_text(encoding="utf-8")
-    data = json.dumps(content(rows, ranks), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    facts = {
-        "command": about.command,
-        "versions": version_list(about.versions),
-        "seed": about.seed,
-        "made": about.made,
-    }
-    body = [
-        head,
-        controls,
-        "<h2>All problems</h2>",
-        "".join(_table(rows, name, about) for name in about.absent),
-        provenance(facts),
-        f'<script type="application/json" id="data">{data}</script>',
-        f"<script>{script}</script>",
-    ]
-    return document("The arena", body, MORE_CSS)
+def content(rows: Sequence[Standing], ranks: Sequence[Rank], about: About) -> dict[str, Any]:
+    """Return what the page of a tournament shows, as plain data that fits into JSON.
 
+    Args:
+        rows: Every policy on every problem that was played.
+        ranks: The mean ranks of the policies in each group of problems.
+        about: How the tournament came about.
 
-def content(rows: Sequence[Standing], ranks: Sequence[Rank]) -> dict[str, Any]:
-    """What the page draws, as plain data."""
-    problems = {row.problem.name: row.problem for row in rows}
+    Returns:
+        Lists, dictionaries, texts and numbers with as many digits as can be seen.
+    """
+    problems = {row.problem.name: row for row in rows}
     return {
+        "about": {
+            "command": about.command,
+            "made": about.made,
+            "versions": dict(about.versions),
+            "tuning": about.tuning,
+            "instances": len(rows[0].final),
+            "seed": about.seed,
+            "missing": list(about.missing),
+        },
         "problems": [
-            {"name": one.name, "title": one.title, "group": one.group, "about": one.about} for one in problems.values()
+            {
+                "name": name,
+                "title": one.problem.title,
+                "group": one.problem.group,
+                "about": one.problem.about,
+                "rounds": one.rounds.tolist(),
+                "absent": [[absence.title, absence.reason] for absence in about.absent[name]],
+            }
+            for name, one in problems.items()
         ],
-        "variants": VARIANTS,
+        "policies": {row.contestant.policy: row.contestant.title for row in rows},
         "rows": [_row(row, rows) for row in rows],
-        "ranks": [rank._asdict() for rank in ranks],
+        "ranks": [
+            rank._asdict() | {name: _short(getattr(rank, name)) for name in ("mean", "low", "high")} for rank in ranks
+        ],
     }
 
 
@@ -130,18 +123,16 @@ def _row(row: Standing, rows: Sequence[Standing]) -> dict[str, Any]:
         "title": title_of(row.contestant),
         "variant": row.variant,
         "setting": _setting(row),
-        "rounds": row.rounds.tolist(),
         "mean": [_short(one.mean) for one in means],
-        "half": [_short(one.half) for one in means],
+        "half": [_short(one.half, 3) for one in means],
         "gap": None if gap is None else [_short(gap.mean), _short(gap.half)],
         "verdict": verdict(gap),
         "microseconds": None if row.seconds is None else _short(1e6 * row.seconds),
     }
 
 
-def _short(value: float) -> float:
-    """Four digits are enough to draw."""
-    return float(f"{value:.4g}")
+def _short(value: float, digits: int = 4) -> float:
+    return float(f"{value:.{digits}g}")
 
 
 def _setting(row: Standing) -> str:
@@ -150,24 +141,87 @@ def _setting(row: Standing) -> str:
     return f"{row.contestant.knob} = {row.value:g}" if row.value is not None else "default"
 
 
-def _table(rows: Sequence[Standing], name: str, about: About) -> str:
-    """All policies on one problem."""
-    here = sorted((one for one in rows if one.problem.name == name), key=lambda one: float(np.mean(one.final)))
-    head = ("policy", "variant", "setting", "regret", "minus GLM-TSL", "", "µs a round")
-    lines = [row(head, "th")]
+def pack(kept: Mapping[str, Any]) -> bytes:
+    """Return the data of a page as compressed JSON; the same data makes the same bytes."""
+    return gzip.compress(_json(kept).encode(), mtime=0)
+
+
+def unpack(packed: bytes) -> dict[str, Any]:
+    """Return the data of a page from compressed JSON."""
+    kept: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return kept
+
+
+def _json(kept: Mapping[str, Any]) -> str:
+    return json.dumps(kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def render(kept: Mapping[str, Any]) -> str:
+    """Return the page of a tournament as HTML, from its data.
+
+    Args:
+        kept: What `content` or `unpack` returned.
+
+    Returns:
+        The whole page.
+    """
+    about, here = kept["about"], files("explorax.arena")
+    facts = {
+        "command": about["command"],
+        "versions": version_list(about["versions"]),
+        "seed": about["seed"],
+        "made": about["made"],
+    }
+    script = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    data = _json(kept).replace("<", "\\u003c")
+    body = [
+        "<main>",
+        _head(kept),
+        CONTROLS,
+        f"<noscript>{''.join(_table(one, kept) for one in kept['problems'])}</noscript>",
+        provenance(facts),
+        "</main>",
+        f'<script type="application/json" id="data">{data}</script>',
+        f'<script type="module">\n{script}</script>',
+    ]
+    return document("The arena", body, here.joinpath("page.css").read_text(encoding="utf-8"))
+
+
+def _head(kept: Mapping[str, Any]) -> str:
+    about, problems, count = kept["about"], kept["problems"], len(kept["policies"])
+    rounds = sorted({one["rounds"][-1] for one in problems})
+    length = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
+    missing = about["missing"]
+    warning = f"<p><strong>Not played yet: {escape(', '.join(missing))}.</strong></p>" if missing else ""
+    return f"""<h1>The arena</h1>
+<p>Regret of {count} polic{"ies" if count > 1 else "y"} on {len(problems)} random
+problem{"s" if len(problems) > 1 else ""} over {length} rounds. Numbers are means over {about["instances"]} instances,
+with intervals of about 95 % (± {DEVIATIONS:g} standard errors).</p>
+<p class="soft"><em>Default</em> is a policy as documented. <em>Tuned</em> has the value of its exploration that did
+best on {about["tuning"]} other instances. A policy is <em>better</em> or <em>worse</em> if the interval of its
+difference from GLM-TSL on the same instances leaves out 0. A linear model of rewards that are not linear is marked.
+A time that was not measured is shown as&nbsp;–.</p>{warning}"""
+
+
+def _table(problem: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
+    here = sorted((one for one in kept["rows"] if one["problem"] == problem["name"]), key=lambda one: one["mean"][-1])
+    lines = [row(HEAD, "th")]
     for one in here:
-        gap = difference(one, rows)
         cells = (
-            title_of(one.contestant),
-            one.variant,
-            _setting(one),
-            str(interval(one.final)),
-            "" if gap is None else str(Interval(*gap)),
-            verdict(gap),
-            microseconds(one),
+            one["title"],
+            one["variant"],
+            one["setting"] or "none",
+            _interval(one["mean"][-1], one["half"][-1]),
+            "–" if one["gap"] is None else _interval(one["gap"][0], one["gap"][1], sign="+"),
+            one["verdict"],
+            "–" if one["microseconds"] is None else f"{_short(one['microseconds'], 3):g}",
         )
         lines.append(row([escape(cell) for cell in cells]))
-    absent = "".join(f"<li>{escape(one.title)}: {escape(one.reason)}</li>" for one in about.absent[name])
-    absent = f"<p class='soft'>Not here:</p><ul>{absent}</ul>" if absent else ""
-    summary = f"<summary>{escape(here[0].problem.title)}: {escape(here[0].problem.about)}</summary>"
-    return f"<details>{summary}<div class='wide'><table>{''.join(lines)}</table></div>{absent}</details>\n"
+    absent = "".join(f"<li>{escape(title)}: {escape(reason)}</li>" for title, reason in problem["absent"])
+    absent = f'<p class="soft">Who does not play, and why:</p><ul>{absent}</ul>' if absent else ""
+    head = f"<h2>{escape(problem['title'])}</h2><p>{escape(problem['about'])}</p>"
+    return f'{head}<div class="wide"><table>{"".join(lines)}</table></div>{absent}\n'
+
+
+def _interval(mean: float, half: float, sign: str = "-") -> str:
+    return with_error(mean, half, digits=1 if abs(mean) < 1000 else 0, sign=sign)

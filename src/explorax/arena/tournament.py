@@ -27,7 +27,7 @@ from explorax.runner import on_accelerator, play
 from explorax.runner.journal import check_directory, check_unwritten, read_manifest
 from explorax.runner.tasks import expand
 
-FILES = ("standings.csv", "standings.md", "ranks.png", "ranks.pdf", "arena.html")
+FILES = ("standings.csv", "standings.md", "ranks.png", "ranks.pdf", "arena.html", "arena.json.gz")
 
 
 class Round(NamedTuple):
@@ -164,7 +164,7 @@ def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], lis
 def write(games: Tournament, found: Found, out: Path, command: str) -> Found:
     """Write tables, figure and page of the results so far."""
     places = ranks(found.rows)
-    table, tables, png, pdf, html = files = [out / name for name in FILES]
+    table, tables, png, pdf, html, data = files = [out / name for name in FILES]
     write_atomically(table, to_csv(found.rows).encode())
     write_atomically(tables, to_markdown(found.rows).encode())
     drawn = figure.draw(places)
@@ -180,5 +180,7 @@ def write(games: Tournament, found: Found, out: Path, command: str) -> Found:
         missing=[game.problem.title for game in games.rounds if game not in games_played],
         absent={game.problem.name: game.absent for game in games_played},
     )
-    write_atomically(html, page.page(found.rows, places, about).encode())
+    kept = page.content(found.rows, places, about)
+    write_atomically(html, page.render(kept).encode())
+    write_atomically(data, page.pack(kept))
     return found._replace(ranks=places, files=files)
