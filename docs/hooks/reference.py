@@ -81,7 +81,7 @@ AREAS = {
 INTERNAL = {
     "explorax.agent.arm_sets": "Corner Program bounding_box checked ellipsoidal frame framed normalized numbers "
     "opposites scale_of scaled solve",
-    "explorax.datasets": "File Published as_array as_directory as_path check content digest fetch find finished "
+    "explorax.datasets": "File Published as_array as_directory as_path check content digest digits fetch find finished "
     "known_name pixels published read_idx unpacked",
     "explorax.environments": "known_name",
     "explorax.errors": "check_names shortened",
@@ -141,7 +141,7 @@ def members(module: ModuleType) -> dict[str, Any]:
     return {
         name: found
         for name, found in vars(module).items()
-        if (inspect.isfunction(found) or inspect.isclass(found))
+        if (inspect.isroutine(found) or inspect.isclass(found))
         and (name in exported or found.__module__ == module.__name__)
         and not name.startswith("_")
         and name not in internal
