@@ -4,7 +4,7 @@ import re
 
 
 def markdown(docstring: str) -> str:
-    """Escape what Markdown would take for markup in a docstring.
+    """Turn a docstring into Markdown: what would be taken for markup by mistake is escaped.
 
     Our docstrings are nearly Markdown: formulas and code are indented, names are in backticks, and some words between
     stars.  Nothing else in them is meant as markup: other stars are the paper's, brackets are intervals.
@@ -19,7 +19,7 @@ def markdown(docstring: str) -> str:
 
 
 def escaped(line: str) -> str:
-    """Escape all markup of a line except for `code`, *words* and **words**."""
+    """Mark all markup of a line as text, except for `code`, *words* and **words**."""
     kept = r"`[^`]*`|(?<![^\s(])\*\*?[A-Za-z][^*`]*\*\*?(?![\w*])"
     return re.sub(rf"({kept})|([*_<\[\]])", lambda found: found[1] or f"\\{found[2]}", line)
 
