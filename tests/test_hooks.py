@@ -1,5 +1,6 @@
 """The hooks that make pages of the site: formulas, docstrings as Markdown, examples, and links."""
 
+import accessible
 import gallery
 import maths
 import pytest
@@ -78,7 +79,7 @@ def test_docstrings_are_markdown(docstring, markdown):
         ("../CHANGELOG.md", "docs/errata.md", "changelog.md"),
         ("../src/explorax/__init__.pyi", "docs/errata.md", "reference/index.md"),
         ("docs/results.md#speed", "CHANGELOG.md", "results.md#speed"),
-        ("src/explorax/theory.py", "ARCHITECTURE.md", "source/src/explorax/theory.py.md"),
+        ("src/explorax/registry.py", "ARCHITECTURE.md", "source/src/explorax/registry.py.md"),
         ("../examples", "docs/errata.md", "source/examples.md"),
         ("../nowhere.py", "docs/errata.md", "../nowhere.py"),
         ("../../elsewhere.py", "docs/errata.md", "../../elsewhere.py"),
@@ -88,3 +89,11 @@ def test_docstrings_are_markdown(docstring, markdown):
 )
 def test_links_for_a_forge_are_turned_to_the_site(link, origin, turned):
     assert repository.Site(ROOT, "docs").turned(f"[text]({link})", origin, "errata.md") == f"[text]({turned})"
+
+
+def test_what_those_who_listen_need():
+    table = '<tr><th></th><th style="text-align: right;"></th><th>regret</th></tr>'
+    shown = '<tr><td></td><td style="text-align: right;"></td><th>regret</th></tr>'
+    assert accessible.on_page_content(table) == shown
+    search = '<div class="md-search" data-md-component="search" role="dialog">'
+    assert 'role="dialog" aria-label="Search">' in accessible.on_post_page(search)

@@ -62,6 +62,8 @@ def typeset(latex: str, displayed: bool, page: str) -> str:
             log.warning(f"A formula on {page} has {element.text}, which is not known: {latex}")
         improve(element)
     tree.set("xmlns", NAMESPACE)
+    if displayed:
+        tree.set("tabindex", "0")  # where it is wider than the page, keys must be able to scroll it
     return ElementTree.tostring(tree, encoding="unicode")
 
 
