@@ -84,7 +84,7 @@ INTERNAL = {
     "explorax.datasets": "File Published as_array as_directory as_path check content digest digits fetch find finished "
     "known_name pixels published read_idx unpacked",
     "explorax.environments": "known_name",
-    "explorax.errors": "check_names shortened",
+    "explorax.errors": "check_names shortened shown",
     "explorax.experiments.deep": "optimum claims",
     "explorax.experiments.study": "Drawing check_labels check_name each_policy_once taken",
     "explorax.experiments.theorems": "Kind Promise kind_of",
