@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 import griffe
 from texts import markdown
@@ -74,7 +74,9 @@ def expression(hint: Any, scope: griffe.Module) -> griffe.Expr | str | None:
 
 
 def list_settings(kind: griffe.Class, settings: type) -> None:
-    """Add meanings and defaults of shared settings to the docstring of their class."""
+    """Add types, meanings and defaults of shared settings to the docstring of their class."""
+    for name, hint in get_type_hints(settings).items():
+        kind[name].annotation = expression(hint, kind.module)
     hints = inspect.get_annotations(settings)
     lines = [
         builders.explained(
