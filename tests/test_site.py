@@ -128,7 +128,8 @@ def test_every_public_name_has_its_place_in_the_reference(site):
         assert any(link.endswith(f"#explorax.{name}") for link in overview.links), name
         if inspect.isclass(found):
             methods = [one for one, what in vars(found).items() if inspect.isfunction(what) and one.isidentifier()]
-            assert {f"explorax.{name}.{one}" for one in methods if not one.startswith("_")} <= anchors
+            shown = [one for one in methods if one == "__call__" or not one.startswith("_")]
+            assert {f"explorax.{name}.{one}" for one in shown} <= anchors
         elif isinstance(found, types.ModuleType):
             internal = reference.INTERNAL.get(found.__name__, "").split()
             for one, what in vars(found).items():
