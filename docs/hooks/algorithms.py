@@ -6,6 +6,7 @@ import sys
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from texts import capitalized, escaped, markdown, row
 
 import explorax
 from explorax.builders import settings_in, shared_settings
@@ -29,13 +30,13 @@ FACTS = ("randomized", "families", "designs", "explores by", "linear", "cost of 
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page."""
+    """Add the page of algorithms to the files of the site."""
     files.append(File.generated(config, "algorithms.md", content=page()))
     return files
 
 
 def page() -> str:
-    """A table of all policies, a section for each, and one for each kind of settings that policies share."""
+    """Write a table of all policies, a section for each, and one for each kind of settings that policies share."""
     entries = explorax.list_policies().values()
     rows = [row(f"[{e.title}](#{e.name})", f"`{e.name}`", e.randomized, e.reference) for e in entries]
     kinds = (shared_settings(entry.builder()) for entry in entries)
@@ -45,7 +46,7 @@ def page() -> str:
 
 
 def policy_section(entry: Entry) -> str:
-    """The rule of a policy in the words of its module, what the registry says of it, and its settings."""
+    """Write the rule of a policy in the words of its module, what the registry says of it, and its settings."""
     summary, _, body = str(inspect.getdoc(sys.modules[entry.builder().__module__])).partition("\n\n")
     knob = f"`{entry.knob}`" if entry.knob else "-"
     linear = "yes" if entry.linear else "no"
@@ -67,7 +68,7 @@ Source: [{entry.name}.py](../src/explorax/policies/{entry.name}.py).
 
 
 def settings_section(kind: type) -> str:
-    """The settings that policies share as a table, and what the docstring says of them."""
+    """Write the settings that policies share as a table, with what their docstring says."""
     remarks = str(inspect.getdoc(kind)).partition("\n\n")[2]
     rows = [
         row(f"`{name}`", escaped(one.meaning), escaped(one.shown) if one.shown else f"`{one.default!r}`")
@@ -78,7 +79,7 @@ def settings_section(kind: type) -> str:
 
 
 def settings(entry: Entry) -> str:
-    """The settings of a policy: its own with their defaults, and links to those it shares."""
+    """List the settings of a policy: its own with their defaults, and links to those it shares."""
     own = []
     for parameter in inspect.signature(inspect.unwrap(entry.builder())).parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
@@ -90,29 +91,6 @@ def settings(entry: Entry) -> str:
 
 
 def name_of(kind: type) -> str:
-    """What shared settings are called: the words of their docstring before the first comma or full stop."""
+    """Return the name of shared settings: the words of their docstring before the first comma or full stop."""
     name = re.split("[,.]", str(inspect.getdoc(kind)))[0]
     return name[:1].lower() + name[1:]
-
-
-def markdown(docstring: str) -> str:
-    """Our docstrings are nearly Markdown: formulas are indented, names are in backticks.
-
-    Nothing else in them is meant as markup: stars are the paper's, brackets are intervals.
-    """
-    return "\n".join(line if line.startswith("    ") else escaped(line) for line in docstring.splitlines())
-
-
-def escaped(line: str) -> str:
-    """A line in which only backticks have a meaning."""
-    return re.sub(r"(`[^`]*`)|([*_<\[\]])", lambda found: found[1] or f"\\{found[2]}", line)
-
-
-def capitalized(words: str) -> str:
-    """With a capital letter first, the others as they are."""
-    return words[:1].upper() + words[1:]
-
-
-def row(*cells: str) -> str:
-    """One line of a table."""
-    return f"| {' | '.join(cells)} |"

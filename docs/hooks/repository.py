@@ -1,6 +1,6 @@
 """The files around the docs as pages of the site, and the links that lead to them.
 
-The pages of docs/ are read on a forge too, and there they link to files of the repository, `../src/explorax/theory.py`
+The pages of docs/ are read on a forge too, and there they link to files of the repository, `../src/explorax/networks.py`
 say.  The site has docs/ only.  So a file that a page links to becomes a page with its text, a folder one with links to
 its files, and the links of all pages are turned to where things are in the site.
 """
@@ -16,15 +16,25 @@ from urllib.parse import urlsplit
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 
-PAGES = {"CHANGELOG.md": "changelog.md", "ARCHITECTURE.md": "architecture.md"}
-STAND_INS = {"src/explorax/registry.py": "algorithms.md", "README.md": "index.md"}  # what the site has in their place
+PAGES = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+STAND_INS = {  # what the site has in their place
+    "docs/arena.json.gz": "arena-page.html",
+    "src/explorax/registry.py": "algorithms.md",
+    "README.md": "index.md",
+    "src/explorax/__init__.pyi": "reference/index.md",
+}
 LINK = re.compile(r"(?<=\]\()[^()\s]+(?=\))")  # the target in [text](target)
 SOURCES = {".py": "python", ".toml": "toml", ".txt": "text"}  # what a folder is searched for -> its language
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Turn the links of all pages, and add the pages that they lead to."""
+    """Turn the links of all pages to the site, and add the pages that they lead to."""
     site = Site(Path(config.docs_dir).parent, Path(config.docs_dir).name)
     origins = {page.src_uri: f"{site.docs}/{page.src_uri}" for page in files.documentation_pages()}
     for origin, uri in PAGES.items():
@@ -41,18 +51,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 @dataclass
 class Site:
-    """Where things are."""
+    """A repository with its docs, and what pages link to outside of these."""
 
     root: Path  # of the repository
     docs: str  # the folder of pages in it
     linked: set[Path] = field(default_factory=set)  # files and folders outside of it that pages link to
 
     def turned(self, markdown: str, origin: str, uri: str) -> str:
-        """The text of a page at `uri` in the site, whose links are those of `origin` in the repository."""
+        """Turn the links in the text of `origin`, a file of the repository, for a page at `uri` of the site."""
         return LINK.sub(lambda found: self.link(found[0], origin, uri), markdown)
 
     def link(self, link: str, origin: str, uri: str) -> str:
-        """One link.  If it leads nowhere it stays as it is: mkdocs complains."""
+        """Turn one link; a link that leads nowhere stays as it is, and mkdocs complains of it."""
         parts = urlsplit(link)
         if parts.scheme or parts.netloc or not parts.path:
             return link
@@ -72,25 +82,25 @@ class Site:
         return os.path.relpath(target, os.path.dirname(uri) or ".") + anchor
 
     def page(self, path: Path) -> str:
-        """The page of a source file or folder."""
+        """Return the address of the page of a source file or folder."""
         return f"source/{path.relative_to(self.root).as_posix()}.md"
 
 
 def reachable(path: Path) -> Iterator[Path]:
-    """A path and all that is below it."""
+    """Yield a path and all source files and folders below it."""
     yield path
     for inner in children(path):
         yield from reachable(inner)
 
 
 def children(path: Path) -> list[Path]:
-    """The source files of a folder, and its folders; a file has none."""
+    """Return the source files and folders in a folder; a file has none."""
     inside = path.iterdir() if path.is_dir() else ()
     return sorted(p for p in inside if p.suffix in SOURCES or (p.is_dir() and p.name != "__pycache__"))
 
 
 def source(path: Path, name: str) -> str:
-    """The text of a file, or a list of the files of a folder."""
+    """Write the page of a source file with its text, or that of a folder with a list of its files."""
     heading = f"# {name} {{ .path }}\n\n"
     if path.is_dir():
         links = (f"- [{inner.name}]({path.name}/{inner.name}.md)  {summary(inner)}\n" for inner in children(path))
@@ -100,6 +110,6 @@ def source(path: Path, name: str) -> str:
 
 
 def summary(path: Path) -> str:
-    """The first line of a module's docstring; nothing for others."""
+    """Return the first line of the docstring of a module, and nothing for other files."""
     docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) if path.suffix == ".py" else None
     return docstring.splitlines()[0] if docstring else ""
