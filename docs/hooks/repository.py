@@ -1,6 +1,6 @@
 """The files around the docs as pages of the site, and the links that lead to them.
 
-The pages of docs/ are read on a forge too, and there they link to files of the repository, `../src/explorax/networks.py`
+The pages of docs/ are read on a forge too, and there they link to files of the repository, `../src/explorax/theory`
 say.  The site has docs/ only.  So a file that a page links to becomes a page with its text, a folder one with links to
 its files, and the links of all pages are turned to where things are in the site.
 """
