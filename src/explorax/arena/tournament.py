@@ -5,6 +5,7 @@ out/standings.csv  every policy on every problem: regret, difference from GLM-TS
 out/standings.md   the same as tables
 out/ranks.png      ranks in each group of problems; also ranks.pdf
 out/arena.html     the interactive page
+out/arena.json.gz  the data of that page
 """
 
 import math

@@ -22,8 +22,9 @@ examples:
 
 files in the output directory: standings.csv and standings.md (regret and its
 difference from GLM-TSL, with intervals, and time per round), ranks.png and
-ranks.pdf, arena.html (an interactive page), and a directory of records for each
-problem.  If the command is stopped, run it again to continue.
+ranks.pdf, arena.html (an interactive page), arena.json.gz (the data of that
+page), and a directory of records for each problem.  If the command is stopped,
+run it again to continue.
 
 """
 
