@@ -104,7 +104,7 @@ def test_the_bound_of_a_run_grows_to_that_of_the_theorem():
     for rounds in (0, 50_001, [1, 10**9]):
         with pytest.raises(InvalidArgument, match="must lie between 1 and the 50000 rounds"):
             theory.regret_bounds_of_run("glm_tsl", at, rounds)
-    with pytest.raises(TheoryNotApplicable, match="needs more than 6 rounds"):
+    with pytest.raises(TheoryNotApplicable, match="rounds must be more than 6 for the bound of glm_tsl, got 6"):
         theory.regret_bounds_of_run("glm_tsl", theory.problem(n_features=2, rounds=6), 3)
 
 

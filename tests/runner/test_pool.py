@@ -52,7 +52,7 @@ def test_failures_in_a_worker_become_errors():
     player = worker.Player(study())
     failure = player.attempt(tasks[0]._replace(rounds=0), lambda rounds: None)
     assert failure.wrong_input
-    assert "rounds must be a whole number of at least .*, got 0" in failure.text
+    assert "rounds must be a whole number of at least 1, got 0" in failure.text
     unknown = tasks[0].panel._replace(label="unknown")
     broken = player.attempt(tasks[0]._replace(panel=unknown), lambda rounds: None)
     assert not broken.wrong_input
