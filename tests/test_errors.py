@@ -1,6 +1,7 @@
 """Errors are drawn as one tree, and an unknown name comes with the nearest known one."""
 
 import inspect
+import pickle
 import re
 
 import numpy as np
@@ -40,10 +41,16 @@ def test_many_and_long_names_are_cut():
     said = str(UnknownName("arm", "x" * 1000, [f"arm {number:04d}" for number in range(2000)]))
     assert "x" * 60 + "…'" in said
     assert "x" * 61 not in said
-    assert "arm must be one of arm 0000, " in said
-    assert "arm 0049 and 1950 more, got 'xxx" in said
-    assert said.endswith("…'.")
+    assert said.startswith("arm must be one of 2000 names, got 'xxx")
+    assert "…'. The names are arm 0000, arm 0001, " in said
+    assert said.endswith("arm 0049 and 1950 more.")
     assert "Did you mean 'arm 1999'?" in str(UnknownName("arm", "arm 19999", [f"arm {n:04d}" for n in range(2000)]))
+
+
+def test_errors_can_be_sent_to_another_process():
+    for error in (UnknownName("policy", "glm_tls", ["glm_tsl"]), errors.InvalidShape("x"), errors.RunFailed("y")):
+        sent = pickle.loads(pickle.dumps(error))
+        assert (type(sent), str(sent)) == (type(error), str(error))
 
 
 def test_names_are_checked_one_by_one():

@@ -29,6 +29,7 @@ from collections.abc import Iterable
 SHOWN, LETTERS = 50, 60  # names that a message lists, and letters that it shows of a name or value
 SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = LETTERS
+FEW = 12  # names that are listed before the value that was given
 NEAR = 500  # names on each side, in alphabetical order, among which a similar one is looked for
 
 
@@ -61,7 +62,7 @@ class InvalidArgument(ExploraxError, ValueError):
 class UnknownName(InvalidArgument):
     """A name that is not in a list of known names, such as a policy, a family or a setting.
 
-    The message lists the known names, at most 50 of them, and suggests the nearest.
+    The message suggests the nearest of the known names, and lists at most 50 of them.
 
     Args:
         kind: What the name stands for, as the message calls it, for example "policy".
@@ -78,16 +79,23 @@ class UnknownName(InvalidArgument):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]):
         known, wanted = sorted(known), str(name)[:LETTERS].lower().replace("-", "_")
+        self.given = (kind, name, known)
         place = bisect.bisect(known, wanted)
         near = difflib.get_close_matches(wanted, known[max(0, place - NEAR) : place + NEAR], n=1, cutoff=0.5)
+        hint = f" Did you mean {shortened(near[0])!r}?" if near else ""
         more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-        listed = ", ".join(map(shortened, known[:SHOWN]))
-        given = repr(shortened(name)) if isinstance(name, str) else shown(name)
-        if known:
-            message = f"{kind} must be one of {listed}{more}, got {given}."
-        else:
-            message = f"{kind} must be left out, because there are no names to choose from, got {given}."
-        super().__init__(message + (f" Did you mean {shortened(near[0])!r}?" if near else ""))
+        listed = ", ".join(map(shortened, known[:SHOWN])) + more
+        got = f"got {repr(shortened(name)) if isinstance(name, str) else shown(name)}."
+        if not known:
+            message = f"{kind} must be left out, because there are no names to choose from, {got}"
+        elif len(known) <= FEW:
+            message = f"{kind} must be one of {listed}, {got}{hint}"
+        else:  # a long list comes last, so that nobody has to look for the rest
+            message = f"{kind} must be one of {len(known)} names, {got}{hint} The names are {listed}."
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, object, list[str]]]:
+        return UnknownName, self.given
 
 
 def shortened(name: str) -> str:
