@@ -1,4 +1,4 @@
-"""Figures: legible without colours, complete, and the same every time."""
+"""Figures: legible without colors, complete, and the same every time."""
 
 import io
 import re

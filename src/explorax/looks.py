@@ -43,7 +43,7 @@ STYLE = {
 class Look(NamedTuple):
     """The look of a curve: color, marker, whether the marker is hollow, and dash."""
 
-    colour: str
+    color: str
     marker: str
     hollow: bool
     dash: Dash
@@ -73,12 +73,12 @@ def looks(curves: Iterable[Series]) -> dict[str, Look]:
 def line_style(one: Look) -> dict[str, Any]:
     """Return a look as arguments of `matplotlib.axes.Axes.plot`."""
     return {
-        "color": one.colour,
+        "color": one.color,
         "linestyle": one.dash,
         "linewidth": 1.5,
         "marker": one.marker,
         "markersize": 4.2,
-        "markerfacecolor": "white" if one.hollow else one.colour,
-        "markeredgecolor": one.colour,
+        "markerfacecolor": "white" if one.hollow else one.color,
+        "markeredgecolor": one.color,
         "markeredgewidth": 0.9,
     }

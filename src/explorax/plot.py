@@ -199,7 +199,7 @@ def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], measure: 
         position = labels.index(curve.curve)
         if stderr is not None:
             low = np.maximum(mean - stderr, mean / 100) if scale == "log" else mean - stderr
-            axes.fill_between(rounds, low, mean + stderr, color=one.colour, alpha=0.16, linewidth=0)
+            axes.fill_between(rounds, low, mean + stderr, color=one.color, alpha=0.16, linewidth=0)
         axes.plot(
             rounds,
             mean,
@@ -268,7 +268,7 @@ def _linear_limits(axes: Axes, curves: Sequence[Series], look: dict[str, Look]) 
         ha="right" if early else "left",
         va="top",
         fontsize=7.5,
-        color=look[highest.curve].colour,
+        color=look[highest.curve].color,
     )
 
 
@@ -338,7 +338,7 @@ def _bound_line(bound: Bound, look: Look) -> dict[str, Any]:
     """
     second = _theorem(bound) == 2
     dash = (0, (3, 5) if second else (9, 4)) if bound.explored else (6.0 if second else 0.0, (5, 7))
-    return {"color": look.colour, "linestyle": dash, "linewidth": 1.3}
+    return {"color": look.color, "linestyle": dash, "linewidth": 1.3}
 
 
 def _theorem(bound: Bound) -> int:
@@ -347,14 +347,14 @@ def _theorem(bound: Bound) -> int:
 
 def _compared(bounds: Sequence[Bound], curves: Sequence[Series], look: dict[str, Look]) -> list[Line2D]:
     """Return the lines of the legend for bounds, and for what they are compared with."""
-    colours = {curve.policy: look[curve.curve] for curve in curves}
+    colors = {curve.policy: look[curve.curve] for curve in curves}
     kinds = {bound.policy: bound for bound in bounds if bound.max_gap}
     lines = [
-        Line2D([], [], label=f"bound of Theorem {_theorem(bound)}", **_bound_line(bound, colours[policy]))
+        Line2D([], [], label=f"bound of Theorem {_theorem(bound)}", **_bound_line(bound, colors[policy]))
         for policy, bound in kinds.items()
     ]
     if kinds:
-        lines.append(Line2D([], [], label="worst instance", color=colours[next(iter(kinds))].colour, linewidth=THIN))
+        lines.append(Line2D([], [], label="worst instance", color=colors[next(iter(kinds))].color, linewidth=THIN))
         lines.append(Line2D([], [], label="n Δmax, largest possible", color=GREY, linewidth=THIN))
     return lines
 

@@ -15,7 +15,7 @@ TOPICS = {topic: {"topic": topic} for topic in "xy"}
 
 MAKING = [  # settings of an agent, and what they are told
     ({"policy": "glm_tsl", "arms": MATRIX}, "policy must be a Policy, got 'glm_tsl'. Build one with"),
-    ({"policy": None}, "policy must be a Policy, got None. Build one with explorax.make"),
+    ({"policy": None}, "policy must be a Policy, got None. Build one with explorax.glm_tsl"),
     ({}, "arms must be a table or a set of arms, got None. Give arms, or n_features=d"),
     (
         {"arms": MATRIX, "seed": 2**70},

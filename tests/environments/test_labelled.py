@@ -242,9 +242,9 @@ def test_features_that_do_not_vary_are_no_obstacle():
 
 def test_a_table_of_ones_own(tmp_path):
     path = tmp_path / "flowers.csv"
-    path.write_text("length,colour,kind\n" + "1.0,red,rose\n2.0,blue,iris\n3.0,red,rose\n6.0,blue,lily\n" * 3)
+    path.write_text("length,color,kind\n" + "1.0,red,rose\n2.0,blue,iris\n3.0,red,rose\n6.0,blue,lily\n" * 3)
     environment = environments.make("classification", data=str(path), label="kind", n_arms=3)
-    assert environment.n_features == 3  # length, and one for each colour
+    assert environment.n_features == 3  # length, and one for each color
     lengths = (np.array([1.0, 2.0, 3.0, 6.0]) - 3) / np.sqrt(3.5)
     rows = np.column_stack([lengths, [0, 1, 0, 1], [1, 0, 1, 0]])  # blue comes before red
     for number, kind in enumerate([(1,), (3,), (0, 2)]):  # iris, lily, rose
@@ -252,7 +252,7 @@ def test_a_table_of_ones_own(tmp_path):
         which = np.argmin(np.abs(offer.arms[..., 0, None] - lengths), axis=-1)
         np.testing.assert_allclose(offer.arms, rows[which], rtol=0, atol=1e-6)
         np.testing.assert_allclose(offer.means, np.where(np.isin(which, kind), 0.75, 0.25), rtol=1e-6)
-    with pytest.raises(UnknownName, match="must be one of colour, kind, length"):
+    with pytest.raises(UnknownName, match="must be one of color, kind, length"):
         environments.make("classification", data=str(path), label="species")
 
 

@@ -167,7 +167,7 @@ def test_the_optimum_is_the_formula_of_the_paper(tmp_path, monkeypatch):
 
 def test_a_file_of_ones_own_is_played_and_must_not_change_meanwhile(tmp_path, on_the_cpu):
     table = tmp_path / "mine.csv"
-    table.write_text("size,colour,kind\n" + "".join(f"{i},{'red' if i % 3 else 'blue'},{i % 2}\n" for i in range(40)))
+    table.write_text("size,color,kind\n" + "".join(f"{i},{'red' if i % 3 else 'blue'},{i % 2}\n" for i in range(40)))
     study = deep.study(
         datasets=[str(table)],
         label="kind",

@@ -42,7 +42,7 @@ def checked_policy(policy: object) -> Policy:
     """Return the policy; raise if it is not a Policy whose `act` takes a mask, as an agent needs."""
     if not isinstance(policy, Policy):
         raise InvalidArgument(
-            f"policy must be a Policy, got {reprlib.repr(policy)}. Build one with explorax.make('glm_tsl')."
+            f"policy must be a Policy, got {reprlib.repr(policy)}. Build one with explorax.glm_tsl()."
         )
     count = len(inspect.signature(policy.act).parameters)
     if count < len(ACT):

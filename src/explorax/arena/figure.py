@@ -30,10 +30,10 @@ def draw(ranks: Sequence[Rank]) -> Figure:
             titles = {rank.policy: rank.title for rank in order}
             place = {policy: number for number, policy in enumerate(titles)}
             for rank in here:
-                colour, fill = LOOKS[rank.variant]
+                color, fill = LOOKS[rank.variant]
                 height = place[rank.policy] + (0.14 if rank.variant == "default" else -0.14)
-                axes.plot([rank.low, rank.high], [height] * 2, color=colour, linewidth=1.4, solid_capstyle="butt")
-                axes.plot(rank.mean, height, "o", color=colour, markerfacecolor=fill, markersize=4.2)
+                axes.plot([rank.low, rank.high], [height] * 2, color=color, linewidth=1.4, solid_capstyle="butt")
+                axes.plot(rank.mean, height, "o", color=color, markerfacecolor=fill, markersize=4.2)
             axes.set_yticks(list(place.values()), list(titles.values()))
             for label, policy in zip(axes.get_yticklabels(), titles, strict=True):
                 label.set_color(BLACK)
@@ -46,8 +46,8 @@ def draw(ranks: Sequence[Rank]) -> Figure:
             axes.set_axisbelow(True)
             axes.tick_params(axis="y", length=0)
         handles = [
-            Line2D([], [], label=label, color=colour, marker="o", markerfacecolor=fill, markersize=4.2, linewidth=1.4)
-            for label, (colour, fill) in (("default settings", LOOKS["default"]), ("tuned", LOOKS["tuned"]))
+            Line2D([], [], label=label, color=color, marker="o", markerfacecolor=fill, markersize=4.2, linewidth=1.4)
+            for label, (color, fill) in (("default settings", LOOKS["default"]), ("tuned", LOOKS["tuned"]))
         ]
         drawn.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, labelcolor=GREY)
         drawn.draw_without_rendering()
