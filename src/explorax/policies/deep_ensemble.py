@@ -33,7 +33,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from explorax.builders import Setting
 from explorax.checks import check_positive, check_whole
 from explorax.glm import families
 from explorax.glm.history import Rows
@@ -42,7 +41,7 @@ from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.deep_model import DeepModel, DeepState, Trainer, expected_arrays
 from explorax.policies.exploration import best
 from explorax.policies.glm_ensemble import shares
-from explorax.policies.settings import DeepSettings
+from explorax.policies.settings import DeepSettings, RewardNoise
 
 # The parts that each network has for itself (0): weights, optimizer, perturbed rewards, and the key of mini-batches.
 EACH = DeepState._make((0, 0, Rows._make((None, None, 0, None, None)), 0, None, None))
@@ -66,14 +65,7 @@ class DeepEnsembleState(NamedTuple):
 def deep_ensemble(
     *,
     members: Annotated[int, "The number M of networks, at least 1."] = 10,
-    scale: Annotated[
-        float | None,
-        Setting(
-            None,
-            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
-            "that of a reward (0.5 for rewards in [0, 1])",
-        ),
-    ] = None,
+    scale: RewardNoise = None,
     **settings: Unpack[DeepSettings],
 ) -> Policy:
     """Build a deep ensemble: ensemble sampling with neural networks that are trained on perturbed rewards."""

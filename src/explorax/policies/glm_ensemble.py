@@ -53,7 +53,6 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.builders import Setting
 from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
@@ -63,7 +62,7 @@ from explorax.policies.base import Action, Policy
 from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.exploration import best
 from explorax.policies.glm_model import GLMModel, GLMState, expected_arrays
-from explorax.policies.settings import GLMSettings
+from explorax.policies.settings import GLMSettings, RewardNoise
 
 
 class Numbers(NamedTuple):
@@ -102,14 +101,7 @@ class EnsembleState(NamedTuple):
 def glm_ensemble(
     *,
     members: Annotated[int, "The number M of models, at least 1."] = 30,
-    scale: Annotated[
-        float | None,
-        Setting(
-            None,
-            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
-            "that of a reward (0.5 for rewards in [0, 1])",
-        ),
-    ] = None,
+    scale: RewardNoise = None,
     **settings: Unpack[GLMSettings],
 ) -> Policy:
     """Build ensemble sampling, in which a random one of M models with frozen noise decides."""

@@ -45,7 +45,7 @@ from explorax.policies.exploration import best, counted
 from explorax.policies.glm_fpl import Numbers, perturbed_scores
 from explorax.policies.glm_model import GLMModel, GLMState
 from explorax.policies.representation import Standard, represent, standardize
-from explorax.policies.settings import DeepSettings, MemoryName
+from explorax.policies.settings import DeepSettings, MemoryName, RewardNoise
 
 MEMORIES: dict[str, MemoryName] = {"constant": "refitted", "exact": "exact"}  # head -> memory of GLM-FPL
 
@@ -87,14 +87,7 @@ def rep_glm_fpl(
     *,
     percent: Annotated[float, "The percentage m of rounds with random arms, between 0 and 100."] = 5.0,
     horizon: Annotated[int, "The number n of rounds, at least 1."] = 10_000,
-    scale: Annotated[
-        float | None,
-        Setting(
-            None,
-            "How much to explore: the standard deviation a of the noise in a reward, above 0.",
-            "the standard deviation of a reward (0.5 for rewards in [0, 1])",
-        ),
-    ] = None,
+    scale: RewardNoise = None,
     ridge: Annotated[float, "The ridge λ of the fits of GLM-FPL, above 0."] = 1.0,
     head: Annotated[
         Literal["constant", "exact"],

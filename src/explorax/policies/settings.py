@@ -29,6 +29,14 @@ RewardFamily = Annotated[
         'The reward family: "bernoulli" (rewards in [0, 1]), "gaussian" or "poisson", or a `Family` of your own.',
     ),
 ]
+RewardNoise = Annotated[
+    float | None,
+    Setting(
+        None,
+        "How much to explore: the standard deviation a of the noise in a reward, above 0.",
+        "the standard deviation of a reward (0.5 for rewards in [0, 1])",
+    ),
+]
 Ridge = Annotated[
     float,
     Setting(
