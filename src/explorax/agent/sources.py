@@ -62,7 +62,7 @@ class ArmSource(ABC):
 
     def rule(self, policy: Policy, known: Knowledge) -> Rule:
         """Return the rule by which the policy decides; raise if it cannot decide on arms of this kind."""
-        return one_rule(policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor)
+        return one_rule(policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor, policy.stationary)
 
     def begin(self, policy: Policy, arms: Arms, key: Array) -> State:
         """Return the state from which a policy starts, given the agent's own arms."""
@@ -132,7 +132,7 @@ class Fixed(ArmSource):
         def pick(rows: np.ndarray) -> tuple[list[Any], np.ndarray]:
             return [arms.names[row] for row in rows.tolist()], arms.rows[rows]
 
-        return ListedEach(int(given), arms.matrix, offered, pick)
+        return ListedEach(int(given), arms.matrix, offered, pick, lambda i: arms.names)
 
     def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
         """Return the features of an arm as a row."""
@@ -155,8 +155,10 @@ class Changing(ArmSource):
         if among is None and self.encoder is None and getattr(given, "ndim", 0) == 3 and len(given):
             tables = read_tables(given, self.n_features, self.dtype)
             taken, offered = (tables, None) if tables.shape[1] == padded_size(tables.shape[1]) else padded(tables)
-            every = np.arange(len(tables))
-            return ListedEach(len(tables), taken, offered, lambda rows: (rows.tolist(), tables[every, rows]))
+            every, names = np.arange(len(tables)), range(tables.shape[1])
+            return ListedEach(
+                len(tables), taken, offered, lambda rows: (rows.tolist(), tables[every, rows]), lambda i: names
+            )
         return joined([self.table(each, among) for each in several("tables of arms", given)])
 
     def table(self, given: Any, among: AmongEach) -> Table:

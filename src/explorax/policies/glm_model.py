@@ -368,4 +368,5 @@ class GLMModel:
             probabilities=None if law is None else probabilities(law, estimator),
             extend=partial(extend, estimator),
             adopt=partial(adopt, estimator),
+            stationary=True,  # a rule is not told t
         )

@@ -43,4 +43,4 @@ def lin_ts(
         noise = jax.random.normal(key, center.shape, center.dtype)
         return arms @ (center + scale_at(arms.shape[1], t) * state.regression.draw(noise)).astype(arms.dtype)
 
-    return model.policy(act)
+    return model.policy(act, stationary=not by_theory)

@@ -49,4 +49,4 @@ def lin_ucb(
         regression = state.regression
         return arms @ regression.theta_hat + width_at(regression) * regression.widths(arms)
 
-    return model.policy(act)
+    return model.policy(act, stationary=True)

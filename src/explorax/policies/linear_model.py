@@ -156,11 +156,12 @@ class LinearModel:
         plan = exploration.plan(self.given["warmup"], arms)
         return LinearState(history, plan, ridge, Regression.of(history, ridge))
 
-    def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
+    def policy(self, act: Callable[[Array, LinearState, Array, Array], Array], stationary: bool) -> Policy:
         """Return the policy that maximizes the scores of a rule.
 
         Args:
             act: Returns the (K,) scores for the arguments (key, state, arms, t).
+            stationary: Whether the scores do not depend on t.
 
         Returns:
             The policy.
@@ -190,7 +191,7 @@ class LinearModel:
             expected=expected_arrays,
             check=check_finite_rewards,
             families=FAMILIES,
-        )
+        )._replace(stationary=stationary)
 
 
 def ridge_regression(history: Moments, ridge: float | Array) -> tuple[Array, Factor]:
