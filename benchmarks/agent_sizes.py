@@ -1,4 +1,4 @@
-"""What agents cost at other sizes than those of a plain decision: contexts, arms that come and go, many arms, many agents.
+"""What agents cost at other sizes: in contexts, with arms that come and go, with many arms, and many agents.
 
     python benchmarks/agent_sizes.py [--against REV] [--cases contexts changes …]
 
@@ -7,7 +7,7 @@
     retired     a decision among 20 arms after 500 others came and went, over one before
     shapes      compilations for tables, lists and batches of 24 different sizes
     memory      a decision with the default memory of changing arms after 30 rewards, over memory="refitted"
-    many        the first decision among 150 000 fixed arms
+    many        the first decision among 150 000 arms, with its propensity
     agents      300 agents of all policies, alive at once: their compilations, and the memory maps of the process
 
 Each case is a process of its own.  Times are processor times in milliseconds; ratios are those of two agents that take
@@ -74,7 +74,7 @@ def measured(case: str) -> Found:
     devices.decide_inline()
     import jax
 
-    def hear(event: str, duration: float, **about: str | int) -> None:
+    def hear(event: str, duration_secs: float, **about: str | int) -> None:
         if event == "/jax/core/compile/backend_compile_duration":
             COMPILED.append(event)
 
@@ -138,10 +138,11 @@ def fixed(policy: str, count: int, features: int = 20) -> Any:
     return explorax.Agent(explorax.make(policy), arms=named, draws=0)
 
 
-def paid(agent: Any, rewards: int, *given: Any) -> None:
+def paid(agent: Any, rewards: int, *given: Any) -> object:
     """Let an agent decide, and pay it, a number of times."""
     for t in range(rewards):
         agent.learn(agent.choose(*given).id, float(t % 2))
+    return agent
 
 
 # Cases
@@ -162,12 +163,12 @@ def contexts() -> Found:
 def changes() -> Found:
     for policy in ("lin_ts", "glm_tsl", "ucb_glm"):
         for kind in ("fixed", "context"):
-            agent, more = fixed(policy, 20), {f"new {i}": np.full(20, i / 100) for i in range(200)}
-            given: tuple[Any, ...] = ()
+            agent = fixed(policy, 20)
+            given: list[Any] = []
+            more: dict[str, Any] = {f"new {i}": np.full(20, i / 100) for i in range(200)}
             if kind == "context":
-                agent, context = in_context(policy, 20)
+                agent, *given = in_context(policy, 20)
                 more = {f"new {name}": each for name, each in sample(200)[1].items()}
-                given = (context,)
             paid(agent, 3, *given)
             names = list(more)
             agent.add_arm("before", more[names[0]])
@@ -186,13 +187,11 @@ def retired() -> Found:
     for policy in ("lin_ts", "glm_tsl"):
         for kind in ("fixed", "context"):
             for rewarded in (False, True):
-                given: tuple[Any, ...] = ()
+                agent, before = fixed(policy, 20), fixed(policy, 20)
+                given: list[Any] = []
+                more: dict[str, Any] = {f"arm {i}": np.full(20, i / 500) for i in range(500)}
                 if kind == "context":
-                    (agent, context), (before, _) = in_context(policy, 20), in_context(policy, 20)
-                    more, given = sample(500)[1], (context,)
-                else:
-                    agent, before = fixed(policy, 20), fixed(policy, 20)
-                    more = {f"arm {i}": np.full(20, i / 500) for i in range(500)}
+                    (agent, *given), (before, _), more = in_context(policy, 20), in_context(policy, 20), sample(500)[1]
                 for name, each in more.items():
                     agent.add_arm(f"new {name}", each)
                     if rewarded:
@@ -234,22 +233,26 @@ def memory() -> Found:
     for policy in ("glm_tsl", "glm_fpl", "ucb_glm"):
         for features in (5, 25):
             table = np.random.default_rng(0).uniform(-1, 1, (20, features))
-            agents = [
+            exact, refitted = (
                 explorax.Agent(explorax.make(policy, memory=kind), n_features=features, draws=0)
                 for kind in ("exact", "refitted")
-            ]
-            for agent in agents:
+            )
+            for agent in (exact, refitted):
                 paid(agent, 30, table)
-            spent, times = ratio(*(lambda agent=agent: paid(agent, 1, table) for agent in agents), times=20)  # type: ignore[misc]
+            spent, times = ratio(lambda: paid(exact, 1, table), lambda: paid(refitted, 1, table), times=20)  # noqa: B023
             yield f"memory: {policy}, {features} features, choose and learn, ms", spent
             yield f"memory: {policy}, {features} features, choose and learn, over refitted", times
 
 
 def many() -> Found:
-    for policy in ("lin_ts", "glm_tsl", "ucb_glm"):
-        for features in (5, 20):
-            spent, _ = took(lambda: fixed(policy, 150_000, features).choose())  # noqa: B023
-            yield f"many: {policy}, {features} features, first decision of 150 000 arms, s", spent / 1e3
+    import explorax
+
+    arms = np.random.default_rng(0).uniform(-1, 1, (150_000, 20))
+    for policy in ("lin_ts", "glm_tsl", "glm_fpl"):
+        spent, _ = took(lambda: explorax.Agent(explorax.make(policy), arms=arms).choose())  # noqa: B023
+        yield f"many: {policy}, first decision among 150 000 fixed arms, s", spent / 1e3
+        spent, _ = took(lambda: explorax.Agent(explorax.make(policy), n_features=20).choose(arms))  # noqa: B023
+        yield f"many: {policy}, first decision on a table of 150 000 arms, s", spent / 1e3
 
 
 def agents() -> Found:
@@ -257,19 +260,18 @@ def agents() -> Found:
     from explorax.builders import setting_names
     from explorax.registry import ENTRIES
 
-    random, alive = np.random.default_rng(0), []
+    random = np.random.default_rng(0)
+    alive: list[tuple[Any, tuple[Any, ...]]] = []
 
-    def make(number: int) -> None:
+    def make(number: int) -> object:
         entry = ENTRIES[number % len(ENTRIES)]
         settings = {name: value for name, value in SMALL.items() if name in setting_names(entry.builder())}
         settings |= {"horizon": 1000} if "horizon" in setting_names(entry.builder()) else {}
         arms = random.uniform(-1, 1, (10, 3))
-        if number // len(ENTRIES) % 2:
-            agent, given = explorax.Agent(explorax.make(entry.name, **settings), arms=arms, draws=0), ()
-        else:
-            agent, given = explorax.Agent(explorax.make(entry.name, **settings), n_features=3, draws=0), (arms,)
-        paid(agent, 2, *given)
-        alive.append((agent, given))
+        of_its_own: bool = number // len(ENTRIES) % 2 == 1
+        kind: dict[str, Any] = {"arms": arms} if of_its_own else {"n_features": 3}
+        alive.append((explorax.Agent(explorax.make(entry.name, **settings), **kind), () if of_its_own else (arms,)))
+        return paid(alive[-1][0], 2, *alive[-1][1])
 
     spent, compiled = took(lambda: [make(number) for number in range(300)])
     yield "agents: 300 agents of all policies, s", spent / 1e3

@@ -22,11 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import compiled
-from explorax.agent.arm_tables import Among, AmongEach, Arms, Pick
+from explorax.agent.arm_tables import Among, AmongEach, Pick
 from explorax.agent.compiled import Packed
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
+from explorax.agent.own_arms import Arms
 from explorax.agent.propensity import Knowledge
 from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
@@ -165,7 +166,7 @@ class Live:
         with self.lock, self.decider.precision():
             own = self.now.arms.changeable()
             arms = change(own, name, *source.read(own, name, features))
-            packed = Packed.of(source.extend(self.decider.policy, self.now.packed.state(), arms))
+            packed = source.extend(self.decider.policy, self.now.packed, arms)
             self.now = self.now._replace(packed=packed, arms=arms)
 
     def switch(self, name: Hashable, on: bool) -> None:
