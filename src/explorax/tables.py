@@ -42,8 +42,8 @@ class Features:
     """The features of columns: a constant, numbers standardized, and a feature for each value of the others."""
 
     def __init__(self, scaler: Any, one_hot: Any, numbers: Sequence[str], others: Sequence[str]) -> None:
-        self.mean: Any = scaler.mean_ if scaler else 0.0
-        self.scale: Any = scaler.scale_ if scaler else 1.0
+        self.mean = scaler.mean_ if scaler else np.zeros(len(numbers))
+        self.scale = scaler.scale_ if scaler else np.ones(len(numbers))
         self.names = ["bias", *numbers]
         self.spans = {name: range(i, i + 1) for i, name in enumerate(numbers, start=1)}  # the features of each column
         self.places: dict[str, dict[Any, int]] = {}  # of each value of a column among the features
@@ -54,14 +54,15 @@ class Features:
         self.measured = slice(1, 1 + len(numbers))
 
     def encode(self, numbers: np.ndarray | None, others: Mapping[str, Sequence[Any]], rows: int) -> np.ndarray:
-        """Return the features of rows, in the order of `names`; values that were not fitted become zeros."""
+        """Return the features of rows, in the order of `names`; values not fitted, or not given, become zeros."""
         encoded = np.zeros((rows, len(self.names)))
         encoded[:, 0] = 1.0
         if numbers is not None:
             encoded[:, self.measured] = (numbers - self.mean) / self.scale
         every = np.arange(rows)
-        for name, places in self.places.items():  # an unknown value points to the bias, which is 1 anyway
-            encoded[every, [places.get(value, 0) for value in others[name]]] = 1.0
+        for name, places in self.places.items():
+            if name in others:  # an unknown value points to the bias, which is 1 anyway
+                encoded[every, [places.get(value, 0) for value in others[name]]] = 1.0
         return encoded
 
 

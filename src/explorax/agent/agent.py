@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from explorax.agent import archive, propensity, snapshot
-from explorax.agent.arm_tables import Among, AmongEach, Arms
+from explorax.agent import archive, own_arms, propensity, snapshot
+from explorax.agent.arm_tables import Among, AmongEach
 from explorax.agent.decider import Decider, Live, checked_policy
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.encoding import Encoder
@@ -285,7 +285,7 @@ class Agent:
             >>> agent.arms
             {'red': False, 'blue': True}
         """
-        self._live.put(Arms.added, name, features)
+        self._live.put(own_arms.Arms.added, name, features)
 
     def update_arm(self, name: Hashable, features: Any) -> None:
         """Give an arm other features; rewards of earlier decisions, also late ones, still count for the old features.
@@ -303,7 +303,7 @@ class Agent:
             InvalidFeatures: If the features are missing, not numbers, or not finite.
             InvalidShape: If there are more or fewer features than other arms have.
         """
-        self._live.put(Arms.updated, name, features)
+        self._live.put(own_arms.Arms.updated, name, features)
 
     def retire_arm(self, name: Hashable) -> None:
         """Take an arm off offer; its rewards still count, also those that are yet to come.

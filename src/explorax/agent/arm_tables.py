@@ -1,4 +1,4 @@
-"""Arms in the rows of a table: reading, naming, adding, retiring and restoring them, and choosing one.
+"""Arms in the rows of a table: reading, naming and padding them, and choosing one.
 
 A table of arms is a matrix, a mapping of names to rows, a pandas or polars DataFrame (the index of the former holds the
 names), or with an encoder also a list of dicts.  A name is text or a whole number.
@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -20,9 +19,9 @@ from explorax.agent import compiled
 from explorax.agent.compiled import Packed, Rule
 from explorax.agent.encoding import Encoder
 from explorax.checks import check_magnitude
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
 
-LEAST_ROOM = 8  # the least number of rows that are added at a time, or that arms on offer are padded to
+LEAST_ROOM = 8  # the least number of rows that arms are padded to
 
 Among = Iterable[Hashable] | None
 AmongEach = Among | Iterable[Iterable[Hashable]]  # the same for all decisions, or a list for each
@@ -143,134 +142,6 @@ def read_among(among: AmongEach, number: int) -> tuple[Among, list[Any] | None]:
 def as_dict(given: Any) -> Any:
     """Return a row of a pandas DataFrame as a dict, and anything else unchanged."""
     return given.to_dict() if hasattr(given, "to_dict") and getattr(given, "ndim", 0) == 1 else given
-
-
-# The agent's own arms
-
-
-class Arms(NamedTuple):
-    """An agent's own arms, with names, each in a row of its own; never changed, only replaced."""
-
-    names: tuple[Hashable | None, ...]  # None: a row with the former features of an arm that was updated
-    active: np.ndarray  # (S,) bool: on offer now; rows beyond the names are room for more
-    rows: np.ndarray  # (S, d); without columns if features depend on a context
-    matrix: Array  # the same on the device
-    attributes: tuple[Mapping[str, Any], ...] = ()  # of each arm, if features depend on a context
-
-    @classmethod
-    def of(cls, table: Table) -> "Arms":
-        """Return the arms of a table, whose features are fixed."""
-        names, active = tuple(checked_names(table.names)), np.ones(len(table.rows), bool)
-        rows = table.rows.copy()  # what was given may change
-        return cls(names, active, rows, jnp.asarray(rows))
-
-    @classmethod
-    def none(cls) -> "Arms":
-        """Return the empty table of an agent without arms of its own."""
-        return cls((), np.zeros(0, bool), np.zeros((0, 0)), jnp.zeros((0, 0)))
-
-    @classmethod
-    def in_context(cls, given: Mapping[Hashable, Mapping[str, Any]]) -> "Arms":
-        """Return arms whose features are made of their attributes and a context."""
-        rows = np.zeros((len(given), 0))
-        return cls.of(Table(list(given), rows))._replace(attributes=tuple(dict(each) for each in given.values()))
-
-    def changeable(self) -> "Arms":
-        """Return the arms; raise if the agent has no arms of its own, which could be changed."""
-        if not self.names:
-            raise InvalidArgument(
-                "This agent has no arms of its own to change. Make it with arms={name: features} to have some."
-            )
-        return self
-
-    def place(self, name: Hashable) -> int:
-        """Return the row of the arm with this name."""
-        if name is None or name not in self.names:
-            raise UnknownName("arm", name, (str(each) for each in self.names if each is not None))
-        return self.names.index(name)
-
-    def added(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """Return the arms with a new one, or with a retired one that comes back with other features."""
-        checked_names([name])
-        if name not in self.names:
-            return self.appended(name, row, attributes)
-        if self.active[self.place(name)]:
-            raise InvalidArgument(f"Arm {name!r} is on offer already. Use update_arm to give it other features.")
-        return self.updated(name, row, attributes).switched(name, True)
-
-    def updated(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """Return the arms with other features of one of them.
-
-        Attributes are replaced.  A row is not replaced, since rewards may belong to it: the arm gets a new row, and the
-        old row is never on offer again.
-
-        Args:
-            name: The name of the arm.
-            row: The new features; ignored if the arm has attributes.
-            attributes: The new attributes, or None if features are fixed.
-
-        Returns:
-            The changed table of arms.
-        """
-        place = self.place(name)
-        if attributes is not None:
-            return self._replace(attributes=(*self.attributes[:place], attributes, *self.attributes[place + 1 :]))
-        without = self._replace(names=(*self.names[:place], None, *self.names[place + 1 :]))
-        if not self.active[place]:
-            return without.appended(name, row, None).switched(name, False)
-        active = self.active.copy()
-        active[place] = False
-        return without._replace(active=active).appended(name, row, None)
-
-    def appended(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
-        """Return the arms with a new row; the room for rows is doubled when it is used up."""
-        place, room = len(self.names), len(self.active)
-        active, rows = self.active, self.rows
-        if place == room:
-            more = max(room, LEAST_ROOM)
-            active = np.concatenate([active, np.zeros(more, bool)])
-            rows = np.concatenate([rows, np.zeros((more, rows.shape[1]), rows.dtype)])
-        active, rows = active.copy(), rows.copy()
-        active[place] = True
-        rows[place] = row
-        more_attributes = () if attributes is None else (attributes,)
-        return Arms((*self.names, name), active, rows, jnp.asarray(rows), self.attributes + more_attributes)
-
-    def switched(self, name: Hashable, on: bool) -> "Arms":
-        """Return the arms with one of them put on offer, or taken off offer."""
-        place = self.place(name)
-        if self.active[place] == on:
-            state, remedy = (
-                ("on offer", "retire_arm takes it off") if on else ("retired", "restore_arm puts it back on")
-            )
-            raise InvalidArgument(f"Arm {name!r} is {state} already. {remedy} offer.")
-        active = self.active.copy()
-        active[place] = on
-        return self._replace(active=active)
-
-    def offered(self, among: Among) -> np.ndarray | None:
-        """Return a mask of the rows that may be pulled now, or None if all may be."""
-        mask = self.mask(among)
-        return None if np.count_nonzero(mask) == len(mask) else mask
-
-    def mask(self, among: Among) -> np.ndarray:
-        """Return a mask of the rows that may be pulled now; raise if no row may be."""
-        mask = self.active
-        if among is not None:
-            if isinstance(among, str):
-                raise InvalidArgument(f"among must be a list of names of arms, got {among!r}. Give [{among!r}].")
-            mask = np.zeros_like(self.active)
-            for name in among:
-                place = self.place(name)
-                if not self.active[place]:
-                    raise InvalidArgument(
-                        f"among must name arms on offer, got {name!r}, which is retired. Leave it out, or call "
-                        f"restore_arm({name!r})."
-                    )
-                mask[place] = True
-        if not mask.any():
-            raise InvalidArgument("No arm is on offer. Add one, restore one, or name one in among.")
-        return mask
 
 
 # Choosing
@@ -401,6 +272,16 @@ class ListedEach(NamedTuple):
         return whole, known
 
 
+def listed_alike(names: Sequence[Any], tables: np.ndarray) -> ListedEach:
+    """Return the offers of an array (number, K, d): arms of the same names, with other features in each decision."""
+    every = np.arange(len(tables))
+
+    def pick(rows: np.ndarray) -> tuple[list[Any], np.ndarray]:
+        return [names[row] for row in rows.tolist()], tables[every, rows]
+
+    return ListedEach(len(tables), *padded(tables), pick, lambda i: names)
+
+
 def joined(tables: Sequence[Table]) -> ListedEach:
     """Return the offers of several tables, padded to the same size and joined to one array."""
     room = padded_size(max(len(table.rows) for table in tables))
@@ -436,7 +317,5 @@ def there(count: int, room: int) -> np.ndarray:
 
 @lru_cache(maxsize=1024)
 def padded_size(count: int) -> int:
-    """Return the size that `count` arms are padded to: a power of two, or 1, 2 or 5 times a power of ten."""
-    unit = 10 ** (len(str(count)) - 1)
-    round_number = next(unit * step for step in (1, 2, 5, 10) if unit * step >= count)
-    return max(LEAST_ROOM, min(1 << (count - 1).bit_length(), round_number))
+    """Return the size that `count` arms are padded to: a power of two."""
+    return max(LEAST_ROOM, 1 << (count - 1).bit_length())

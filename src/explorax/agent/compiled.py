@@ -94,7 +94,7 @@ class Packing:
         numbers = [*(leaves[i] for i in counts), jnp.all(jnp.asarray(finite, bool))]
         vector = jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers])
         if "float64" in packed:
-            vector = jnp.concatenate([lax.bitcast_convert_type(vector, "float64"), packed.pop("float64")])
+            vector = jnp.concatenate([vector.view("float64"), packed.pop("float64")])
         return vector, *packed.values()
 
     def unpack(self, arrays: Arrays) -> State:
@@ -103,7 +103,7 @@ class Packing:
         whole, *rest = groups
         vectors = dict(zip((group for group in rest if group != "float64"), others, strict=True))
         if "float64" in groups:
-            vectors["float64"], vector = vector[self.whole :], lax.bitcast_convert_type(vector[: self.whole], whole)
+            vectors["float64"], vector = vector[self.whole :], vector[: self.whole].view(whole)
         vectors[whole] = vector
         leaves: list[Any] = [None] * len(self.shapes)
         for group, members in groups.items():

@@ -22,11 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import compiled
-from explorax.agent.arm_tables import Among, AmongEach, Arms, Every, Pick
+from explorax.agent.arm_tables import Among, AmongEach, Every, Pick
 from explorax.agent.compiled import Packed, Rule
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
+from explorax.agent.own_arms import Arms
 from explorax.agent.propensity import Knowledge
 from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
@@ -159,8 +160,9 @@ class Live:
         ids = self.pending.made(first, picks.row, picks.features)
         known = None
         if every:  # decisions of one law share a record
-            each = {id(one): decider.of_every(one, picks.pooled) for one in picks.every}
-            known = [each[id(one)] for one in picks.every]
+            distinct = {id(one): one for one in picks.every}
+            stated = {place: decider.of_every(one, picks.pooled) for place, one in distinct.items()}
+            known = [stated[id(one)] for one in picks.every]
         return Decisions(
             ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged, known
         )
@@ -189,7 +191,7 @@ class Live:
         with self.lock, self.decider.precision():
             own = self.now.arms.changeable()
             arms = change(own, name, *source.read(own, name, features))
-            packed = Packed.of(source.extend(self.decider.policy, self.now.packed.state(), arms))
+            packed = source.extend(self.decider.policy, self.now.packed, arms)
             self.now = self.now._replace(packed=packed, arms=arms)
 
     def switch(self, name: Hashable, on: bool) -> None:

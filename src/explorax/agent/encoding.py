@@ -17,7 +17,6 @@ without pickle.
 """
 
 import io
-import itertools
 import json
 import reprlib
 import zipfile
@@ -26,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
+from explorax.agent.by_column import ByColumn
 from explorax.agent.columns import (
     PLAIN,
     as_numbers,
     check_finite,
-    check_kind,
     check_no_categories,
     checked_value,
     fitted_kind,
@@ -39,37 +38,10 @@ from explorax.agent.columns import (
 )
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
 from explorax.extras import optional
-from explorax.tables import Features, check_own_columns, fit_features, read_columns
+from explorax.tables import check_columns, check_own_columns, fit_features, read_columns
 
 FORMAT = 1  # of saved encoders
 SETTINGS, FITTED = "encoder.json", "fitted.skops"  # the files in a saved encoder
-
-
-class ByColumn:
-    """The encoding of each column by its kind, and of products of columns."""
-
-    def __init__(self, fitted: Mapping[str, Any], kinds: dict[str, str], pairs: list[list[str]], bias: bool) -> None:
-        self.fitted = fitted  # "numbers": a StandardScaler, "values": a OneHotEncoder; or None
-        self.settings: dict[str, Any] = {"kinds": kinds, "pairs": pairs, "bias": bias}
-        self.columns, self.kinds = tuple(kinds), kinds
-        self.numbers = [name for name, kind in kinds.items() if kind == "number"]
-        others = [name for name in kinds if name not in self.numbers]
-        self.features = Features(fitted["numbers"], fitted["values"], self.numbers, others)
-        names, spans = self.features.names, self.features.spans
-        products = [both for a, b in pairs for both in itertools.product(spans[a], spans[b])]
-        self.left, self.right = np.array(products, int).reshape(-1, 2).T
-        self.first = 0 if bias else 1
-        self.names = (*names[self.first :], *(f"{names[i]}:{names[j]}" for i, j in products))
-
-    def encode(self, columns: Mapping[str, list[Any]]) -> np.ndarray:
-        """Return columns of equal length as a matrix of features, which may be infinite if numbers are huge."""
-        for name, kind in self.kinds.items():
-            check_kind("rows", name, columns[name], kind)
-        numbers = as_numbers("rows", {name: columns[name] for name in self.numbers}) if self.numbers else None
-        with np.errstate(over="ignore", invalid="ignore"):
-            encoded = self.features.encode(numbers, columns, len(columns[self.columns[0]]))
-            products = encoded[:, self.left] * encoded[:, self.right]
-        return np.concatenate([encoded[:, self.first :], products], axis=1)
 
 
 class ByTransformer:
@@ -127,6 +99,18 @@ class ByTransformer:
                 f"{encoded.shape}."
             )
         return encoded
+
+    def part(self, columns: Mapping[str, list[Any]], rows: int) -> np.ndarray:
+        """Return no features, because a transformer may make each of them from all columns."""
+        return np.zeros((rows, 0))
+
+    def completed(
+        self, parts: np.ndarray, attributes: Sequence[Mapping[str, Any]], contexts: Sequence[Mapping[str, Any]]
+    ) -> np.ndarray:
+        """Return (n, K, d) the features of K rows with these attributes in each of n contexts."""
+        rows = [{**context, **own} for context in contexts for own in attributes]
+        encoded = self.encode({name: [row[name] for row in rows] for name in self.columns})
+        return encoded.reshape(len(contexts), len(attributes), -1)
 
     def table(self, columns: Mapping[str, list[Any]]) -> Any:
         """Return the columns in the form with which the transformer was fitted: a DataFrame, or an array."""
@@ -255,6 +239,43 @@ class Encoder:
         """
         encoded = self._encoding.encode(read_columns("rows", rows, self.columns))
         check_finite("rows", "Feature", self.names, encoded)
+        return encoded
+
+    def part(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Encode what some columns alone say about rows, for `completed`.
+
+        Args:
+            rows: Dicts with the same columns, which are some of the encoder's.
+
+        Returns:
+            (n, p) Whatever can be computed from these columns; p is 0 if the encoder needs all columns at once.
+
+        Raises:
+            InvalidFeatures: If a value is missing, infinite, or not of the kind in the sample.
+        """
+        return self._encoding.part({name: [row[name] for row in rows] for name in rows[0]}, len(rows))
+
+    def completed(
+        self, parts: np.ndarray, attributes: Sequence[Mapping[str, Any]], contexts: Sequence[Mapping[str, Any]]
+    ) -> np.ndarray:
+        """Encode K rows in each of n contexts, which have the columns that the rows lack.
+
+        Args:
+            parts: (K, p) What `part` returned for the rows.
+            attributes: The rows themselves.
+            contexts: The contexts, each a dict.
+
+        Returns:
+            (n, K, d) The features, which `transform` would return for the rows together with the contexts.
+
+        Raises:
+            UnknownName: If a context has a column that is not in `columns`.
+            InvalidFeatures: If a column or a value is missing, or a value is infinite or not of the kind in the sample.
+        """
+        for i, context in enumerate(contexts):
+            check_columns(f"row {i} of rows", (*context, *attributes[0]), self.columns)
+        encoded = self._encoding.completed(parts, attributes, contexts)
+        check_finite("rows", "Feature", self.names, encoded.reshape(-1, self.n_features))
         return encoded
 
     def checked(self, source: str, values: Mapping[str, Any]) -> dict[str, Any]:

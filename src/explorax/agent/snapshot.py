@@ -16,10 +16,11 @@ import numpy as np
 
 from explorax.agent import archive, arm_sets, former
 from explorax.agent.archive import DTYPES, FORMAT, check_array
-from explorax.agent.arm_tables import Arms, checked_names
+from explorax.agent.arm_tables import checked_names
 from explorax.agent.decider import Decider, Live, checked_policy
 from explorax.agent.encoding import Encoder
 from explorax.agent.log import MOST, Ledger, Pulled, Span
+from explorax.agent.own_arms import Arms, places_of
 from explorax.agent.sources import KINDS, ArmSource
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
@@ -113,7 +114,7 @@ def resume(
         draws, floor, limit = saved.settings(draws, explore_floor, max_pending)
         with jax.enable_x64(saved.dtype == "float64"):
             decider = Decider(saved.policy, saved.source, saved.seed, draws, floor)
-            own = saved.arms._replace(matrix=jnp.asarray(saved.arms.rows))
+            own = saved.arms.on_device()
             state = saved.state(lambda policy: decider.nothing_seen(policy, own), path)
             live = Live(decider, state, own, limit)
         live.pending.resume(saved.ledger, same_ids)
@@ -134,7 +135,7 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
     if source.set is not None:
         arrays |= {f"set_{name}": value for name, value in source.set.parameters.items()}
     if source.named:
-        arrays |= {"arms": arms.rows, "active": arms.active}
+        arrays |= {"arms": arms.rows[:, : 0 if arms.attributes else None], "active": arms.active}
         if not archive.plain([list(each.values()) for each in arms.attributes]):
             raise InvalidArgument(
                 "Attributes of arms must be text, numbers, True or False to be saved. Change the others by update_arm."
@@ -209,7 +210,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
     if schema["dtype"] not in ("float32", "float64"):
         raise UnknownName("dtype", schema["dtype"], ("float32", "float64"))
     source = source_of(schema, arrays)
-    arms = arms_of(schema, arrays) if source.named else Arms.none()
+    arms = arms_of(schema, arrays, source.encoder) if source.named else Arms.none()
     going_on, before = policy_of(schema, policy, path)
     return Saved(
         going_on,
@@ -244,7 +245,7 @@ def source_of(schema: dict[str, Any], arrays: Arrays) -> ArmSource:
     return KINDS[kind](features, schema["dtype"], encoder, arm_set)
 
 
-def arms_of(schema: dict[str, Any], arrays: Arrays) -> Arms:
+def arms_of(schema: dict[str, Any], arrays: Arrays, encoder: Encoder | None) -> Arms:
     """Return an agent's own arms, as a snapshot describes them."""
     in_context = schema["kind"] == "context"
     columns, dtype = (0, "float64") if in_context else (schema["features"], schema["dtype"])
@@ -262,7 +263,11 @@ def arms_of(schema: dict[str, Any], arrays: Arrays) -> Arms:
         if not (isinstance(own, dict) and all(archive.plain(value) for value in own.values())):
             shown = reprlib.repr(own)
             raise InvalidArgument(f"Attributes of arm {name!r} must be text, numbers, True or False, got {shown}.")
-    return Arms(names, active, rows, jnp.asarray(rows), attributes)
+    if in_context:
+        assert encoder is not None
+        known = encoder.part(attributes)
+        rows = np.concatenate([known, np.zeros((len(rows) - len(known), known.shape[1]))])
+    return Arms(names, places_of(names), active, rows, None, attributes, grown=len(names) < len(rows))
 
 
 def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:

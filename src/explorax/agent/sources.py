@@ -22,22 +22,23 @@ from explorax.agent.arm_sets import ArmSet
 from explorax.agent.arm_tables import (
     Among,
     AmongEach,
-    Arms,
     Listed,
     ListedEach,
     Table,
     as_dict,
     joined,
+    listed_alike,
     padded,
-    padded_size,
     read_among,
     read_table,
     read_tables,
     several,
 )
-from explorax.agent.compiled import Rule, one_rule
+from explorax.agent.compiled import Packed, Rule, one_rule
 from explorax.agent.encoding import Encoder
+from explorax.agent.extension import extended
 from explorax.agent.offers import Offer, Offers, OnePoint, Points
+from explorax.agent.own_arms import Arms, OnOffer
 from explorax.agent.propensity import Knowledge
 from explorax.checks import check_magnitude, check_whole
 from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
@@ -68,9 +69,9 @@ class ArmSource(ABC):
         """Return the state from which a policy starts, given the agent's own arms."""
         return policy.init(self.n_features, key)
 
-    def extend(self, policy: Policy, state: State, arms: Arms) -> State:
-        """Return the state after the agent's own arms have changed."""
-        return state
+    def extend(self, policy: Policy, packed: Packed, arms: Arms) -> Packed:
+        """Return the packed state after the agent's own arms have changed."""
+        return packed
 
     @abstractmethod
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
@@ -110,9 +111,9 @@ class Fixed(ArmSource):
         """Return the state from which a policy starts that knows all arms in advance."""
         return policy.init(arms.matrix, key)
 
-    def extend(self, policy: Policy, state: State, arms: Arms) -> State:
-        """Return the state of the policy with room for the arms that were added."""
-        return state if policy.extend is None else policy.extend(state, arms.matrix)
+    def extend(self, policy: Policy, packed: Packed, arms: Arms) -> Packed:
+        """Return the packed state of the policy with room for the arms that were added."""
+        return packed if policy.extend is None else extended(policy.extend, packed, arms.matrix)
 
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
         """Offer the agent's active arms, or those of them that are named in `among`."""
@@ -151,14 +152,10 @@ class Changing(ArmSource):
         return Listed(*table, *padded(table.rows))
 
     def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
-        """Offer the arms of each table; an array (n, K, d) is taken as it is, unless rows must be added."""
+        """Offer the arms of each table, or those of an array (n, K, d)."""
         if among is None and self.encoder is None and getattr(given, "ndim", 0) == 3 and len(given):
             tables = read_tables(given, self.n_features, self.dtype)
-            taken, offered = (tables, None) if tables.shape[1] == padded_size(tables.shape[1]) else padded(tables)
-            every, names = np.arange(len(tables)), range(tables.shape[1])
-            return ListedEach(
-                len(tables), taken, offered, lambda rows: (rows.tolist(), tables[every, rows]), lambda i: names
-            )
+            return listed_alike(range(tables.shape[1]), tables)
         return joined([self.table(each, among) for each in several("tables of arms", given)])
 
     def table(self, given: Any, among: AmongEach) -> Table:
@@ -184,26 +181,26 @@ class InContext(ArmSource):
 
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
         """Offer the agent's active arms, or those named in `among`, in the context that is given."""
-        (table,) = self.tables(arms, [given], [arms.mask(among)])
-        return Listed(*table, *padded(table.rows))
+        offered = arms.on_offer if among is None else arms.some(arms.mask(among))
+        (rows,) = self.tables(offered, [self.read_context(arms, given)])
+        return Listed(offered.names, rows, *padded(rows))
 
     def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
         """Offer the agent's active arms in each of several contexts."""
-        contexts = several("contexts", given)
+        contexts = [self.read_context(arms, context) for context in several("contexts", given)]
         among, own = read_among(among, len(contexts))
-        masks = [arms.mask(among)] * len(contexts) if own is None else [arms.mask(each) for each in own]
-        return joined(self.tables(arms, contexts, masks))
+        if own is None:
+            offered = arms.on_offer if among is None else arms.some(arms.mask(among))
+            return listed_alike(offered.names, self.tables(offered, contexts))
+        each = [(arms.some(arms.mask(names)), context) for names, context in zip(own, contexts, strict=True)]
+        return joined([Table(offered.names, self.tables(offered, [context])[0]) for offered, context in each])
 
-    def tables(self, arms: Arms, contexts: Sequence[Any], masks: Sequence[np.ndarray]) -> list[Table]:
-        """Return the arms on offer in each context, encoded together."""
-        contexts = [self.read_context(arms, context) for context in contexts]
-        places = [np.flatnonzero(mask).tolist() for mask in masks]
+    def tables(self, offered: OnOffer, contexts: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Return (n, K, d) the features of the arms on offer in each of n contexts."""
         assert self.encoder is not None
-        whole = [{**context, **arms.attributes[i]} for context, own in zip(contexts, places, strict=True) for i in own]
-        encoded = self.encoder.transform(whole).astype(self.dtype)
+        encoded = self.encoder.completed(offered.rows, offered.attributes, contexts).astype(self.dtype, copy=False)
         check_magnitude("features of arms in their context", encoded)
-        rows = np.split(encoded, np.cumsum([len(own) for own in places])[:-1])
-        return [Table([arms.names[i] for i in own], each) for own, each in zip(places, rows, strict=True)]
+        return encoded
 
     def read_context(self, arms: Arms, context: Any) -> Mapping[str, Any]:
         """Return a context as a dict of columns; raise if it has an attribute of the arms."""
@@ -234,7 +231,8 @@ class InContext(ArmSource):
                 f"{name!r}. Give these attributes."
             )
         assert self.encoder is not None
-        return np.zeros(0), self.encoder.checked(f"arm {name!r}", features)
+        attributes = self.encoder.checked(f"arm {name!r}", features)
+        return self.encoder.part([attributes])[0], attributes
 
 
 class Infinite(ArmSource):
@@ -326,7 +324,8 @@ def read_source(given: Any, n_features: int | None, encoder: Encoder | None, dty
         return Changing(int(size or n_features or 1), dtype, encoder), Arms.none()
     if encoder is not None and is_in_context(given, encoder):
         attributes = {name: encoder.checked(f"arm {name!r}", each) for name, each in given.items()}
-        return InContext(encoder.n_features, dtype, encoder), Arms.in_context(attributes)
+        rows = encoder.part(list(attributes.values()))
+        return InContext(encoder.n_features, dtype, encoder), Arms.in_context(attributes, rows)
     table = read_table(given, n_features, dtype, encoder)
     return Fixed(table.rows.shape[1], dtype, encoder), Arms.of(table)
 

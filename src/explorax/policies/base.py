@@ -170,11 +170,14 @@ class ProbabilitiesFn(Hashed, Protocol):
         """
 
 
-class ExtendFn(Protocol):
+class ExtendFn(Hashed, Protocol):
     """The function `extend` of a policy."""
 
     def __call__(self, state: State, arms: Array, /) -> State:
         """Return the state with the same past and additional fixed arms.
+
+        An agent compiles this function.  Before it calls it, it fills up the arrays of the state that have an entry for
+        each arm with zeros for the new arms; what the function returns must not depend on that.
 
         Args:
             state: The state of the policy, made for K fixed arms.

@@ -138,17 +138,12 @@ def choose(
     forced = t < exploration.rounds
     free = best(scores, mask)
     if mask is not None or exploration.arms is None:
-        return where_needed(forced, forced_or_free, (exploration, arms, t, mask, forced, free), free), forced
+        everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
+        # Without the scores, which many repetitions of a decision do not share, the basis is searched once for all.
+        in_turn = where_needed(forced, forced_arm, (exploration, arms, t, everything), jnp.zeros_like(free))
+        return jnp.where(forced, in_turn, free), forced
     order = exploration.arms % arms.shape[0]
     return jnp.where(forced, order[t % exploration.cycle % order.shape[0]], free), forced
-
-
-def forced_or_free(
-    exploration: Exploration, arms: Array, t: Array, mask: Array | None, forced: Array, free: Array
-) -> Array:
-    """Return the forced arm if `forced` is true, else `free`; this work is avoided after the forced rounds."""
-    mask = jnp.ones(arms.shape[0], bool) if mask is None else mask
-    return jnp.where(forced, forced_arm(exploration, arms, t, mask), free)
 
 
 def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> Array:

@@ -58,7 +58,7 @@ from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies import exploration, glm_model
-from explorax.policies.base import Action, Policy
+from explorax.policies.base import Action, ExtendFn, Policy
 from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.exploration import best
 from explorax.policies.glm_model import GLMModel, GLMState, expected_arrays
@@ -121,9 +121,6 @@ def glm_ensemble(
         prior = relative * jnp.sqrt(glm.ridge) * jax.random.normal(first, shape, glm.ridge.dtype)
         return EnsembleState(glm, prior, jnp.zeros_like(prior), jax.random.key_data(later), jnp.zeros((), int))
 
-    def extend(state: EnsembleState, arms: Array) -> EnsembleState:
-        return state._replace(glm=glm_model.extend(estimator, state.glm, arms))
-
     def adopt(state: EnsembleState, fresh: EnsembleState) -> EnsembleState:
         settings = [[each.glm.ridge, each.glm.numbers.scale, np.shape(each.prior)] for each in (state, fresh)]
         if not all(np.array_equal(*pair) for pair in zip(*settings, strict=True)):
@@ -134,7 +131,18 @@ def glm_ensemble(
         return state._replace(glm=glm_model.adopt(estimator, state.glm, fresh.glm))
 
     parts = program(estimator)
-    return Policy(checked_init(init), *parts, probabilities=probabilities(estimator), extend=extend, adopt=adopt)
+    law, extend = probabilities(estimator), extension(estimator)
+    return Policy(checked_init(init), *parts, probabilities=law, extend=extend, adopt=adopt)
+
+
+@cache
+def extension(estimator: Estimator) -> ExtendFn:
+    """Return the function that adds fixed arms to a state, the same for equal estimators."""
+
+    def extend(state: EnsembleState, arms: Array) -> EnsembleState:
+        return state._replace(glm=glm_model.extend(estimator, state.glm, arms))
+
+    return extend
 
 
 @cache

@@ -26,7 +26,7 @@ from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
 from explorax.policies import exploration
-from explorax.policies.base import Action, Policy
+from explorax.policies.base import Action, ExtendFn, Policy
 from explorax.policies.checked import Expected, Program, check_design, checked_init, compiled, size_and_dtype
 from explorax.policies.exploration import Exploration
 from explorax.policies.settings import GLMSettings
@@ -72,6 +72,12 @@ def learn(estimator: Estimator, state: AnyState, arm: Array, x: Array, reward: A
 def extend(estimator: Estimator, state: AnyState, arms: Array) -> AnyState:
     """Return the state with the same past and additional fixed arms, which are the rows after the old ones."""
     return state._replace(memory=state.memory.extended(estimator, state.ridge, arms))
+
+
+@cache
+def extension(estimator: Estimator) -> ExtendFn:
+    """Return `extend` for an estimator, the same function for equal ones, so that agents share its programs."""
+    return partial(extend, estimator)
 
 
 def adopt(estimator: Estimator, state: AnyState, fresh: AnyState) -> AnyState:
@@ -366,7 +372,7 @@ class GLMModel:
             checked_init(lambda arms, key: self.init(arms, numbers(arms), widths=widths)),
             *program(rule, estimator, learn),
             probabilities=None if law is None else probabilities(law, estimator),
-            extend=partial(extend, estimator),
+            extend=extension(estimator),
             adopt=partial(adopt, estimator),
             stationary=True,  # a rule is not told t
         )

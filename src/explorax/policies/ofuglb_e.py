@@ -30,7 +30,6 @@ NeurIPS 2024.
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
@@ -95,7 +94,7 @@ def ofuglb_e(
     return Policy(
         checked_init(lambda arms, key: model.init(arms, numbers, keeps_curvature=False)),
         *program(optimistic_scores, estimator, learn),
-        extend=partial(glm_model.extend, estimator),
+        extend=glm_model.extension(estimator),
         adopt=lambda state, fresh: glm_model.adopt(constrained(estimator, fresh), state, fresh),
     )
 

@@ -1,9 +1,17 @@
-"""A memory of rewards one by one, for arms that change.  It is exact within its capacity; a fit goes over all rows."""
+"""A memory of rewards one by one, for arms that change.  It is exact within its capacity.
 
-from typing import NamedTuple
+A fit goes over all rows that are filled.  Shapes are fixed in a compiled program, so that what goes over rows is
+compiled for a few numbers of them (`on_filled`): a memory with room for many rewards costs little while it has few.
+"""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
+from jax.custom_batching import custom_vmap
 from jax.typing import ArrayLike
 
 from explorax.checks import can_be_squared
@@ -21,6 +29,8 @@ from explorax.glm.memory.base import (
     exact_widths,
     tilted_fit,
 )
+
+SIZES = (256, 2048)  # numbers of rows, beside the capacity, that work on rows is compiled for
 
 
 class KeptRows(NamedTuple):
@@ -66,7 +76,7 @@ class KeptRows(NamedTuple):
 
     def fitted_if(self, really: Array, estimator: Estimator, ridge: Array, past: Rows) -> "KeptRows":
         """Return the memory of a past, with the estimate on it if `really` is true, else with the old estimate."""
-        found = estimator.fit(past, ridge, self.theta_hat)
+        found = on_filled(past.seen, estimator.fit, past, ridge, self.theta_hat)
         theta = jnp.where(really, found.theta, self.theta_hat)
         return self._replace(past=past, theta_hat=theta, converged=jnp.where(really, found.converged, self.converged))
 
@@ -74,7 +84,7 @@ class KeptRows(NamedTuple):
         """Return the memory that has seen these rows and nothing else; not for a memory with a discount."""
         assert self.forgetting.discount is None
         past = self.past.holding(rows)
-        found = estimator.fit(past, ridge, self.theta_hat)
+        found = on_filled(past.seen, estimator.fit, past, ridge, self.theta_hat)
         return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
 
     def scores(self, arms: Array) -> Array:
@@ -87,19 +97,20 @@ class KeptRows(NamedTuple):
 
     def tilted(self, estimator: Estimator, ridge: Array, arms: Array, tilt: Array) -> tuple[Array, Array]:
         """Return the score of each arm for the estimate with a tilt, and whether its fit converged."""
-        found = tilted_fit(estimator, self.past, ridge, self.theta_hat, self.converged, tilt)
+        given = self.past, ridge, self.theta_hat, self.converged, tilt
+        found = on_filled(self.past.seen, partial(tilted_fit, estimator), *given)
         return arms @ found.theta, found.converged
 
     def scores_on(
         self, estimator: Estimator, ridge: Array, arms: Array, past: Grouped, start: Array
     ) -> tuple[Array, Array]:
         """Return the score of each arm for the estimate on another past, and whether its fit converged."""
-        found = estimator.fit(past, ridge, start)
+        found = on_filled(self.past.seen, estimator.fit, past, ridge, start)
         return arms @ found.theta, found.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
         """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹."""
-        return exact_root(estimator, self.past, ridge, self.theta_hat)
+        return on_filled(self.past.seen, partial(exact_root, estimator), self.past, ridge, self.theta_hat)
 
     def columns(self) -> Array:
         """Return the rows as the columns of a matrix, of shape (d, capacity)."""
@@ -109,13 +120,17 @@ class KeptRows(NamedTuple):
         """Return the weighted sum Σ w_i x_i of the rows."""
         return weights @ self.past.features
 
+    def gram(self) -> Array:
+        """Return the Gram matrix G = Σ x xᵀ."""
+        return on_filled(self.past.seen, Rows.gram, self.past)
+
     def tilt_noise(self, key: Array, prior: float | Array) -> Array:
         """Draw a tilt S ~ N(0, G + prior I)."""
-        return draw_tilt(key, self.past.gram(), prior)
+        return draw_tilt(key, self.gram(), prior)
 
     def widths(self, arms: Array) -> Array:
         """Return ‖x_i‖ of each arm in the norm of G⁻¹, or of (G + λI)⁻¹ if the memory forgets."""
-        return exact_widths(arms, self.past.gram(), self.forgetting.gram_ridge)
+        return exact_widths(arms, self.gram(), self.forgetting.gram_ridge)
 
     def leaving(self) -> Change:
         """Return what the next reward drives out of the rows."""
@@ -140,7 +155,7 @@ class KeptRows(NamedTuple):
             )
         check_adoptable(old, self)
         past = self.past.adopting(rows)
-        found = estimator.fit(past, ridge, old.theta_hat)
+        found = on_filled(past.seen, estimator.fit, past, ridge, old.theta_hat)
         return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
 
     def known_rewards(self) -> Rows:
@@ -158,3 +173,41 @@ def leaving(rows: Rows) -> Change:
     comes = rows.forgets | (rows.seen < rows.capacity)
     leaves = jnp.where(rows.forgets, rows.counts[place], 0)
     return Change(comes.astype(leaves.dtype), leaves, rows.features[place], rows.capacity)
+
+
+def on_filled(filled: Array, function: Callable[..., Any], rows: Grouped | Rows, *others: Any) -> Any:
+    """Compute a function of weighted rows from as few of them as hold all that have a weight.
+
+    The rows are cut to the first of `SIZES` that will do.  In a batch whose elements have rows of their own, they are
+    not cut: all sizes would be computed for every element.
+
+    Args:
+        filled: The number of rows, from the first one on, beyond which no row has a weight; or any larger number.
+        function: A function of rows and other arguments, to which rows without a weight make no difference.
+        rows: The rows.
+        *others: The other arguments.
+
+    Returns:
+        `function(rows, *others)`.
+    """
+    capacity: int = rows.counts.shape[-1]
+    sizes = [*(size for size in SIZES if size < capacity), capacity]
+
+    def cut(size: int, rows: Any, *others: Any) -> Any:
+        first = {name: getattr(rows, name)[:size] for name in ("features", "counts", "sums")}
+        return function(rows._replace(**first), *others)
+
+    @custom_vmap
+    def alone(filled: Array, rows: Any, *others: Any) -> Any:
+        enough = sum((filled > size).astype(int) for size in sizes[:-1])
+        return lax.switch(enough, [partial(cut, size) for size in sizes], rows, *others)
+
+    @alone.def_vmap
+    def a_batch(size: int, batched: list[Any], filled: Array, *arguments: Any) -> tuple[Any, Any]:
+        axes = jax.tree.map(lambda has: 0 if has else None, tuple(batched[1:]))
+        each = jax.vmap(function, in_axes=axes, axis_size=size)
+        own = any(jax.tree.leaves(batched[:2]))
+        found = each(*arguments) if own else on_filled(filled, each, *arguments)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return alone(filled, rows, *others) if len(sizes) > 1 else function(rows, *others)

@@ -1,0 +1,178 @@
+"""An agent's own arms: their names and rows, and how arms are added, updated, retired and restored.
+
+A table of arms is never changed, only replaced, so that whoever decides by it is not disturbed.  When its rows are used
+up, it gets room for the next power of two.  So adding arms changes the shape of the table, for which programs are
+compiled, only once for each power of two.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from explorax.agent.arm_tables import Among, Table, checked_names, padded_size
+from explorax.errors import InvalidArgument, UnknownName
+
+
+class OnOffer(NamedTuple):
+    """The arms on offer in the context of a decision."""
+
+    names: list[Any]
+    rows: np.ndarray  # (K, p) what the attributes alone say about the features
+    attributes: list[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """An agent's own arms, with names, each in a row of its own; never changed, only replaced."""
+
+    names: tuple[Hashable | None, ...]  # None: a row with the former features of an arm that was updated
+    places: Mapping[Hashable, int]  # the row of each name
+    active: np.ndarray  # (S,) bool: on offer now; rows beyond the names are room for more
+    rows: np.ndarray  # (S, d); if features depend on a context, what the attributes alone say about them
+    matrix: Any  # the same on the device; None if features depend on a context
+    attributes: tuple[Mapping[str, Any], ...] = ()  # of each arm, if features depend on a context
+    grown: bool = False  # whether there was ever room for more arms
+
+    @classmethod
+    def of(cls, table: Table) -> "Arms":
+        """Return the arms of a table, whose features are fixed."""
+        names, rows = tuple(checked_names(table.names)), table.rows.copy()  # what was given may change
+        return cls(names, places_of(names), np.ones(len(rows), bool), rows, jax.device_put(rows))
+
+    @classmethod
+    def none(cls) -> "Arms":
+        """Return the empty table of an agent without arms of its own."""
+        return cls((), {}, np.zeros(0, bool), np.zeros((0, 0)), None)
+
+    @classmethod
+    def in_context(cls, given: Mapping[Hashable, Mapping[str, Any]], rows: np.ndarray) -> "Arms":
+        """Return arms whose features are made of their attributes, of which `rows` is the encoding, and a context."""
+        names, attributes = tuple(checked_names(given)), tuple(dict(each) for each in given.values())
+        return cls(names, places_of(names), np.ones(len(rows), bool), rows, None, attributes)
+
+    def on_device(self) -> "Arms":
+        """Return the arms with their features on the device, in the precision that JAX has now."""
+        return replace(self, matrix=None if self.attributes else jax.device_put(self.rows))
+
+    def changeable(self) -> "Arms":
+        """Return the arms; raise if the agent has no arms of its own, which could be changed."""
+        if not self.names:
+            raise InvalidArgument(
+                "This agent has no arms of its own to change. Make it with arms={name: features} to have some."
+            )
+        return self
+
+    def place(self, name: Hashable) -> int:
+        """Return the row of the arm with this name."""
+        place = self.places.get(name)
+        if place is None:
+            raise UnknownName("arm", name, (str(each) for each in self.names if each is not None))
+        return place
+
+    def added(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+        """Return the arms with a new one, or with a retired one that comes back with other features."""
+        (name,) = checked_names([name])
+        if name not in self.places:
+            return self.appended(name, row, attributes, True)
+        if self.active[self.place(name)]:
+            raise InvalidArgument(f"Arm {name!r} is on offer already. Use update_arm to give it other features.")
+        return self.updated(name, row, attributes, True)
+
+    def updated(
+        self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None, on: bool | None = None
+    ) -> "Arms":
+        """Return the arms with other features of one of them.
+
+        Attributes are replaced.  A row of features is not replaced, since rewards may belong to it: the arm gets a new
+        row, and the old row is never on offer again.
+
+        Args:
+            name: The name of the arm.
+            row: The new features, or what the new attributes say about them.
+            attributes: The new attributes, or None if features are fixed.
+            on: Whether the arm is on offer afterwards.  Default: as before.
+
+        Returns:
+            The changed table of arms.
+        """
+        place, active = self.place(name), self.active.copy()
+        on, active[place] = bool(active[place]) if on is None else on, False
+        if attributes is None:
+            names = (*self.names[:place], None, *self.names[place + 1 :])
+            return replace(self, names=names, active=active).appended(name, row, None, on)
+        rows, active[place] = self.rows.copy(), on
+        rows[place] = row
+        replaced = (*self.attributes[:place], attributes, *self.attributes[place + 1 :])
+        return replace(self, active=active, rows=rows, attributes=replaced)
+
+    def appended(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None, on: bool) -> "Arms":
+        """Return the arms with a new row; if there is no room for it, there is afterwards for the next power of two."""
+        place, room = len(self.names), len(self.active)
+        room = room if place < room else padded_size(place + 1)
+        active, rows = np.zeros(room, bool), np.zeros((room, self.rows.shape[1]), self.rows.dtype)
+        active[:place], rows[:place] = self.active[:place], self.rows[:place]
+        active[place], rows[place] = on, row
+        return Arms(
+            (*self.names, name),
+            {**self.places, name: place},
+            active,
+            rows,
+            jax.device_put(rows) if attributes is None else None,
+            self.attributes if attributes is None else (*self.attributes, attributes),
+            grown=True,
+        )
+
+    def switched(self, name: Hashable, on: bool) -> "Arms":
+        """Return the arms with one of them put on offer, or taken off offer."""
+        place = self.place(name)
+        if self.active[place] == on:
+            state, remedy = (
+                ("on offer", "retire_arm takes it off") if on else ("retired", "restore_arm puts it back on")
+            )
+            raise InvalidArgument(f"Arm {name!r} is {state} already. {remedy} offer.")
+        active = self.active.copy()
+        active[place] = on
+        return replace(self, active=active)
+
+    def offered(self, among: Among) -> np.ndarray | None:
+        """Return a mask of the rows that may be pulled now, or None if all may be and there was never room for more."""
+        mask = self.mask(among)
+        return None if not self.grown and mask.all() else mask
+
+    def mask(self, among: Among) -> np.ndarray:
+        """Return a mask of the rows that may be pulled now; raise if no row may be."""
+        mask = self.active
+        if among is not None:
+            if isinstance(among, str):
+                raise InvalidArgument(f"among must be a list of names of arms, got {among!r}. Give [{among!r}].")
+            mask = np.zeros_like(self.active)
+            for name in among:
+                place = self.place(name)
+                if not self.active[place]:
+                    raise InvalidArgument(
+                        f"among must name arms on offer, got {name!r}, which is retired. Leave it out, or call "
+                        f"restore_arm({name!r})."
+                    )
+                mask[place] = True
+        if not mask.any():
+            raise InvalidArgument("No arm is on offer. Add one, restore one, or name one in among.")
+        return mask
+
+    @cached_property
+    def on_offer(self) -> OnOffer:
+        """The arms on offer now, if features depend on a context."""
+        return self.some(self.mask(None))
+
+    def some(self, mask: np.ndarray) -> OnOffer:
+        """Return the arms of some rows, if features depend on a context."""
+        rows = np.flatnonzero(mask)
+        return OnOffer([self.names[i] for i in rows], self.rows[rows], [self.attributes[i] for i in rows])
+
+
+def places_of(names: tuple[Hashable | None, ...]) -> dict[Hashable, int]:
+    """Return the row of each name."""
+    return {name: row for row, name in enumerate(names) if name is not None}
