@@ -1,13 +1,16 @@
 """One `choose` and one `learn` of `explorax.Agent`, next to the same of other libraries, in one run.
 
-    python benchmarks/agent_speed.py DIR [--repeats 5] [--rounds 2000]
+    python benchmarks/agent_speed.py DIR [--repeats 5] [--rounds 2000] [--sizes 10x5 100x20 1000x20] [--all]
 
 DIR holds the environments of the other libraries: `python benchmarks/peers/environments.py DIR` makes them.  Every
-library plays the same rounds (`peers/common.py`), K = 100 arms with d = 20 features, on one core, one process after the
-other; then all of them again.  The table has medians over the repeats of the median and of the 99th percentile, in
-microseconds, and the ratio of choose + learn to that of explorax in the same repeat: its median, least and most.
+library plays the same rounds (`peers/common.py`), on one core, one process after the other; then all of them again.
+There is a table for each size, K arms with d features, once with fixed arms and once with arms that come as a table
+with every decision.  It has medians over the repeats of the median and of the 99th percentile, in microseconds, and the
+ratio of choose + learn to the fastest of the other libraries in the same repeat: its median, least and most.  Below 1,
+explorax is faster.
 
-A second table is about `choose_many`: the time of one of 10 000 decisions, and how many of them one `choose` costs.
+With `--all` come the libraries that take a hundred times as long.  A last table is about `choose_many`: the time of one
+of 10 000 decisions, and how many of them one `choose` costs.
 """
 
 import argparse
@@ -23,36 +26,25 @@ import numpy as np
 
 PEERS = Path(__file__).parent / "peers"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-RUNS = {  # library, algorithm, shape and scale; and which of explorax's entries it is compared with
-    "explorax glm_tsl": ("explorax", "glm_tsl", "shared", 1.0, None),
-    "explorax glm_tsl, propensity": ("explorax", "glm_tsl propensity", "shared", 1.0, None),
-    "explorax lin_ts": ("explorax", "lin_ts", "shared", 1.0, None),
-    "explorax lin_ucb": ("explorax", "lin_ucb", "shared", 1.0, None),
-    "bayesianbandits logit TS, shared": ("bayesianbandits", "logistic TS", "shared", 1.0, "explorax glm_tsl"),
-    "bayesianbandits logit TS, per arm": (
-        "bayesianbandits",
-        "logistic TS per arm",
-        "disjoint",
-        1.0,
-        "explorax glm_tsl",
-    ),
-    "contextualbandits linreg, shared": ("contextualbandits", "linreg UCB", "shared", 0.25, "explorax lin_ucb"),
-    "contextualbandits LinTS, per arm": ("contextualbandits", "LinTS per arm", "disjoint", 0.25, "explorax lin_ts"),
-    "mabwiser LinTS, per arm": ("mabwiser", "LinTS per arm", "disjoint", 0.25, "explorax lin_ts"),
-    "vowpalwabbit SquareCB, propensity": (
-        "vowpalwabbit",
-        "SquareCB",
-        "shared",
-        1000.0,
-        "explorax glm_tsl, propensity",
-    ),
+OWN = {f"explorax {name}": ("explorax", name, 1.0) for name in ("lin_ucb", "lin_ts", "glm_tsl", "glm_fpl")}
+OWN |= {"explorax glm_tsl, propensity": ("explorax", "glm_tsl propensity", 1.0)}
+OTHERS = {  # library, algorithm and scale
+    "contextualbandits linreg": ("contextualbandits", "linreg UCB", 0.25),
+    "vowpalwabbit SquareCB, propensity": ("vowpalwabbit", "SquareCB", 1000.0),
 }
+SLOW = {  # the shape of their problem, too
+    "bayesianbandits logit TS": ("bayesianbandits", "logistic TS", 1.0, "shared"),
+    "bayesianbandits logit TS, per arm": ("bayesianbandits", "logistic TS per arm", 1.0, "disjoint"),
+    "contextualbandits LinTS, per arm": ("contextualbandits", "LinTS per arm", 0.25, "disjoint"),
+    "mabwiser LinTS, per arm": ("mabwiser", "LinTS per arm", 0.25, "disjoint"),
+}
+SHAPES = {"fixed": "fixed arms", "shared": "a table with every decision"}
 
 
 def measure(directory: Path, library: str, played: dict[str, Any]) -> dict[str, Any]:
     """One run of one library in its own environment."""
     python = Path(sys.executable) if library == "explorax" else directory / library / "bin" / "python"
-    task = {"rewards": "logistic", "arms": 100, "features": 20, "warmup": 1000} | played
+    task = {"rewards": "logistic", "warmup": 1000} | played
     found = subprocess.run(
         [python, PEERS / f"{library}_adapter.py"],
         input=json.dumps(task),
@@ -66,6 +58,32 @@ def measure(directory: Path, library: str, played: dict[str, Any]) -> dict[str, 
     return measured
 
 
+def compare(directory: Path, arms: int, features: int, shape: str, repeats: int, rounds: int, slow: bool) -> None:
+    """All libraries with arms of one size and kind, in turn, and the table of their times."""
+    runs = {name: (*who, shape) for name, who in (OWN | OTHERS).items()}
+    runs |= SLOW if slow and shape == "shared" else {}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in runs}
+    for repeat in range(repeats):
+        for name, (library, algorithm, scale, its_shape) in runs.items():
+            task = {"algorithm": algorithm, "scale": scale, "shape": its_shape, "arms": arms, "features": features}
+            found[name].append(measure(directory, library, task | {"rounds": rounds, "seed": repeat}))
+
+    def of(name: str, what: str, quantile: str) -> np.ndarray:
+        return np.array([run[what][quantile] for run in found[name]])
+
+    fastest = np.min([of(name, "both_us", "median") for name in OTHERS], axis=0)
+    title = f"K = {arms}, d = {features}, {SHAPES[shape]}"
+    print(f"\n{title:42}       choose            learn             both         ratio to the fastest")
+    print(f"{'microseconds':34} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8}  other")
+    for name in runs:
+        columns = [
+            np.median(of(name, what, q)) for what in ("choose_us", "learn_us", "both_us") for q in ("median", "p99")
+        ]
+        ratios = of(name, "both_us", "median") / fastest
+        line = f"{name:34} " + " ".join(f"{value:8.1f}" for value in columns)
+        print(f"{line}  {np.median(ratios):.2f} ({ratios.min():.2f}-{ratios.max():.2f})", flush=True)
+
+
 def batches(repeats: int) -> None:
     """`choose_many` of 10 000 contexts against single calls, alternating, on one core."""
     from explorax import devices
@@ -76,37 +94,45 @@ def batches(repeats: int) -> None:
     contexts = np.random.default_rng(0).uniform(-1, 1, (10_000, 100, 20))
     title = "choose_many of 10 000 contexts, K = 100, d = 20"
     print(f"\n{title:48} {'us each':>9} {'one call':>9} {'ratio':>7}  least-most")
-    rows = (
-        ("fixed arms, no propensity", "float64", 0, True),
-        ("fixed arms, 100 draws", "float64", 100, True),
-        ("a matrix each, no propensity", "float64", 0, False),
-        ("a matrix each, no propensity, float32", "float32", 0, False),
-        ("a matrix each, 100 draws (1000 contexts)", "float64", 100, False),
+    rows: tuple[tuple[str, str, int, bool, dict[str, Any]], ...] = (
+        ("fixed arms, no propensity", "float64", 0, True, {}),
+        ("fixed arms, 100 draws", "float64", 100, True, {}),
+        ("fixed arms, 100 draws, all propensities", "float64", 100, True, {"all_propensities": True}),
+        ("a matrix each, no propensity", "float64", 0, False, {}),
+        ("a matrix each, no propensity, float32", "float32", 0, False, {}),
+        ("a matrix each, 100 draws (1000 contexts)", "float64", 100, False, {}),
+        ("the same with all propensities", "float64", 100, False, {"all_propensities": True}),
     )
-    for label, dtype, draws, fixed in rows:
+    for label, dtype, draws, fixed, asked in rows:
         policy = make("glm_tsl") if fixed else make("glm_tsl", memory="constant")
         own: dict[str, Any] = {"arms": contexts[0]} if fixed else {"n_features": 20}
         agent = Agent(policy, **own, draws=draws, dtype=dtype, max_pending=20_000)
         given = contexts.astype(dtype)
         count = 1_000 if draws and not fixed else 10_000
         many = count if fixed else given[:count]
-        agent.learn(np.asarray(agent.choose_many(many).ids)[:300], np.tile([0.0, 1.0], 150))
+        agent.learn(np.asarray(agent.choose_many(many, **asked).ids)[:300], np.tile([0.0, 1.0], 150))
         for context in given[:50]:
-            agent.choose(None if fixed else context)
+            agent.choose(None if fixed else context, **asked)
         each, single = [], []
         for _ in range(repeats):
             began = time.perf_counter()
-            agent.choose_many(many)
+            agent.choose_many(many, **asked)
             each.append((time.perf_counter() - began) / count * 1e6)
             times = []
             for context in given[:500]:
                 began = time.perf_counter()
-                agent.choose(None if fixed else context)
+                agent.choose(None if fixed else context, **asked)
                 times.append((time.perf_counter() - began) * 1e6)
             single.append(np.median(times))
         ratios = np.divide(single, each)
         middle = f"{np.median(each):9.2f} {np.median(single):9.1f} {np.median(ratios):7.1f}"
-        print(f"{label:48} {middle}  {ratios.min():.1f}-{ratios.max():.1f}")
+        print(f"{label:48} {middle}  {ratios.min():.1f}-{ratios.max():.1f}", flush=True)
+
+
+def size(text: str) -> tuple[int, int]:
+    """The numbers of arms and of features in a text such as 100x20."""
+    arms, features = map(int, text.split("x"))
+    return arms, features
 
 
 def main() -> None:
@@ -114,32 +140,15 @@ def main() -> None:
     parser.add_argument("directory", type=Path, help="environments of the other libraries")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--sizes", type=size, nargs="+", default=[(10, 5), (100, 20), (1000, 20)], metavar="KxD")
+    parser.add_argument("--all", action="store_true", help="the slow libraries, too, at 100x20")
     options = parser.parse_args()
     directory = options.directory.resolve()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # of this process and of those that it starts
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in RUNS}
-    for repeat in range(options.repeats):
-        for name, (library, algorithm, shape, scale, _) in RUNS.items():
-            played = {"algorithm": algorithm, "shape": shape, "scale": scale, "rounds": options.rounds, "seed": repeat}
-            found[name].append(measure(directory, library, played))
-
-    def of(name: str, what: str, quantile: str) -> np.ndarray:
-        return np.array([run[what][quantile] for run in found[name]])
-
-    print("K = 100, d = 20, one core; microseconds                choose            learn             both")
-    print(f"{'':40} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8} {'median':>8} {'p99':>8}  ratio to explorax")
-    for name, (*_, reference) in RUNS.items():
-        columns = [
-            np.median(of(name, what, q)) for what in ("choose_us", "learn_us", "both_us") for q in ("median", "p99")
-        ]
-        line = f"{name:40} " + " ".join(f"{value:8.1f}" for value in columns)
-        if reference is not None:
-            ratios = of(name, "both_us", "median") / of(reference, "both_us", "median")
-            spread = f"{np.median(ratios):.2f} ({ratios.min():.2f}-{ratios.max():.2f})"
-            line += f"  {spread} of {reference.removeprefix('explorax ')}"
-        print(line)
-    rewards = {name: np.mean([run["mean_reward"] for run in runs]) for name, runs in found.items()}
-    print("mean reward: " + ", ".join(f"{name} {reward:.3f}" for name, reward in rewards.items()))
+    for arms, features in options.sizes:
+        for shape in SHAPES:
+            slow = options.all and (arms, features) == (100, 20)
+            compare(directory, arms, features, shape, options.repeats, options.rounds, slow)
     batches(options.repeats)
 
 

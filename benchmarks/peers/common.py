@@ -5,9 +5,10 @@ A problem has rewards of one of two kinds, for the mean score s_i = x_iᵀθ_i o
     logistic   1 with probability σ(s_i), else 0
     linear     s_i + N(0, ½²)
 
-and one of two shapes:
+and one of three shapes:
 
     shared     x_i uniform on [−1, 1]^d, drawn afresh for every arm and round; one θ ~ N(0, 3/d I) for all arms
+    fixed      the same, but the x_i are drawn once and stay
     disjoint   one x uniform on [−1, 1]^d for all arms of a round; each arm has a θ_i ~ N(0, 3/d I) of its own
 
 All have var[xᵀθ] = 1 and no intercept.  Where a library can use features of arms only, the disjoint shape has the
@@ -37,7 +38,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Rewards = Literal["logistic", "linear"]
-Shape = Literal["shared", "disjoint"]
+Shape = Literal["shared", "fixed", "disjoint"]
 NOISE = 0.5  # standard deviation of a linear reward
 
 
@@ -90,13 +91,19 @@ class Problem:
     def __init__(self, rewards: Rewards, shape: Shape, arms: int, features: int, seed: int) -> None:
         self.rewards = rewards
         self.random = np.random.default_rng([seed, 1])  # apart from what an adapter draws with the same seed
-        self.context_shape = (arms, features) if shape == "shared" else (features,)
-        self.theta = self.random.normal(0.0, (3 / features) ** 0.5, features if shape == "shared" else (arms, features))
+        own = shape == "disjoint"  # whether every arm has a θ of its own
+        self.context_shape = (features,) if own else (arms, features)
+        self.theta = self.random.normal(0.0, (3 / features) ** 0.5, (arms, features) if own else features)
+        self.fixed = self.drawn() if shape == "fixed" else None
+
+    def drawn(self) -> Floats:
+        """The features of the arms, or of the context, of a new round."""
+        return self.random.uniform(-1.0, 1.0, self.context_shape)
 
     def rounds(self, count: int) -> Iterator[Round]:
         """The next rounds of this problem."""
         for _ in range(count):
-            context = self.random.uniform(-1.0, 1.0, self.context_shape)
+            context = self.drawn() if self.fixed is None else self.fixed
             scores = context @ self.theta if context.ndim == 2 else self.theta @ context
             if self.rewards == "logistic":
                 yield Round(context, 1 / (1 + np.exp(-scores)), self.random.random())

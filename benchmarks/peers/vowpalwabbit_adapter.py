@@ -42,7 +42,7 @@ class Exploring(Adapter):
         lowest, highest = COSTS[task.rewards]
         exploration = EXPLORATIONS[task.algorithm].format(scale=task.scale, lowest=lowest, highest=highest)
         numbers = " ".join(f"{feature}:%g" for feature in range(task.features))
-        if task.shape == "shared":
+        if task.shape != "disjoint":
             features, lines = "", [f"|x {numbers}"] * task.arms
         else:
             features = "--quadratic ca --ignore_linear c --ignore_linear a"

@@ -261,7 +261,7 @@ class ListedEach(NamedTuple):
             shape = None if which is None else which.shape
             program = compiled.decisions(rule, packed.packing, some.shape, shape, room)
             times = np.arange(first + start, first + start + room)
-            found.append(program(keys, packed.arrays, some, times, which, first))
+            found.append(program(keys, packed.arrays, some, times, which))
         whole, known = (
             None if column[0] is None else np.concatenate([np.asarray(each) for each in column])[: self.number]
             for column in zip(*found, strict=True)

@@ -32,7 +32,7 @@ from explorax.policies.exploration import counted
 from explorax.programs import kept
 
 BATCH = 1024  # decisions computed at a time
-CHUNK = 4  # decisions whose repetitions are computed at a time: what they need fits into the caches of a processor
+GROUP = 8  # decisions with arms of their own that are repeated with the same noise
 LEAST_BATCH = 8  # what a batch of decisions is padded to, at the least
 PIECES = (1024, 128, 16)  # rewards learned at a time, and the rest one by one
 LARGE = 1024  # elements of an array that is not worth copying
@@ -310,45 +310,52 @@ def decisions(
 ) -> Callable[..., Any]:
     """Return the compiled `rule.decide` for a batch of decisions, with the same arms on offer or with arms for each.
 
-    All decisions of a batch are repeated with the same M keys, so that the noise is drawn once.  Each decision is still
-    exchangeable with its own repetitions, which is all that its propensity needs.
+    If decisions have arms of their own, `GROUP` of them at a time are repeated with the same M keys, those of the first
+    of them, because drawing the noise takes longer than all else.  Each decision is still exchangeable with its own
+    repetitions, which is all that its propensity needs.  Other decisions are repeated one after the other, each with
+    keys of its own.
 
     Args:
         rule: The rule by which decisions are made.
         packing: The layout of the packed state.
         shape: The shape of the arms: (K, d) if they are the same for all decisions, else (count, K, d).
         mask: The shape of the mask, (K,) or (count, K); None if all arms may be pulled.
-        count: The number of decisions, a multiple of `CHUNK`.
+        count: The number of decisions, a multiple of `GROUP`.
 
     Returns:
-        The program, a function of keys, packed arrays, arms, numbers of decisions, mask, and the number of the decision
-        whose repetitions have the same keys.
+        The program, a function of keys, packed arrays, arms, numbers of decisions, and mask.
     """
-    in_axes = (0 if len(shape) == 3 else None, 0, 0 if mask is not None and len(mask) == 2 else None)
+    arms_differ, masks_differ = len(shape) == 3, mask is not None and len(mask) == 2
+    axes = (0 if arms_differ else None, 0, 0 if masks_differ else None)
 
-    def decide(keys: Array, state: State, arms: Array, times: Array, mask: Array | None, like: Array) -> Any:
-        if not rule.draws:
-            return jax.vmap(partial(rule.decide, keys, state), in_axes)(arms, times, mask)
-        lots = jax.random.split(key_at(keys[1], like), rule.draws)
+    def at_once(keys: Array, state: State, arms: Array, times: Array, mask: Array | None) -> Any:
+        return jax.vmap(partial(rule.decide, keys, state), axes)(arms, times, mask)
 
-        def some(parts: Any) -> Any:
-            given = [whole if own is None else own for whole, own in zip((arms, times, mask), parts, strict=True)]
+    def in_turn(keys: Array, state: State, arms: Array, times: Array, mask: Array | None) -> Any:
+        def one(own: Any) -> Any:
+            t, its_mask = own
+            return rule.decide(keys, state, arms, t, its_mask if masks_differ else mask)
+
+        return lax.map(one, (times, mask if masks_differ else None))
+
+    def in_groups(keys: Array, state: State, arms: Array, times: Array, mask: Array | None) -> Any:
+        def some(own: Any) -> Any:
+            its_arms, its_times, its_mask = own
+            given = its_arms, its_times, its_mask if masks_differ else mask
+            lots = jax.random.split(key_at(keys[1], its_times[0]), rule.draws)
 
             def again(key: Array) -> Array:
                 redrawn = rule.redrawn(key, state)
-                return jax.vmap(lambda *own: rule.act(key, redrawn, *own).arm, in_axes)(*given)
+                return jax.vmap(lambda *each: rule.act(key, redrawn, *each).arm, axes)(*given)
 
             drawn = jax.vmap(again, out_axes=1)(lots)
-            return jax.vmap(partial(rule.told, keys, state), (*in_axes, 0))(*given, drawn)
+            return jax.vmap(partial(rule.told, keys, state), (*axes, 0))(*given, drawn)
 
-        def in_chunks(leaf: Any) -> Any:
-            return leaf.reshape(-1, CHUNK, *leaf.shape[1:])
+        groups = [leaf.reshape(-1, GROUP, *leaf.shape[1:]) for leaf in (arms, times)]
+        masks = mask.reshape(-1, GROUP, *mask.shape[1:]) if mask is not None and masks_differ else None
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), lax.map(some, (*groups, masks)))
 
-        parts = tuple(
-            None if axis is None else in_chunks(leaf) for axis, leaf in zip(in_axes, (arms, times, mask), strict=True)
-        )
-        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), lax.map(some, parts))
-
+    decide = at_once if not rule.draws else in_groups if arms_differ else in_turn
     return compiled(on_packed(decide, packing))
 
 

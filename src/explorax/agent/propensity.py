@@ -36,9 +36,9 @@ M repetitions are n + M exchangeable draws, so that the same argument gives
 
 for each of the n decisions: calibrated, with the standard error of n + M draws, and at the cost of M repetitions in
 all.  This takes a policy whose law does not change with t (`Policy.stationary`); forced decisions are certain and not
-among the draws.  If each decision has arms of its own, each is repeated M times, but with the same M keys for all
-decisions of a batch.  A decision is then still exchangeable with its own repetitions; only the errors of p̂ of two
-decisions are no longer independent.
+among the draws.  If each decision has arms of its own, each is repeated M times, but groups of eight decisions share
+the noise of their repetitions.  A decision is then still exchangeable with its own repetitions; only the errors of p̂
+within a group are no longer independent.
 
 `Agent.propensities` returns q̂_a of all arms from the draws that the next decision will use, so for the arm of that
 decision it returns the propensity that the decision will state.
