@@ -270,7 +270,9 @@ def agents() -> Found:
         arms = random.uniform(-1, 1, (10, 3))
         of_its_own: bool = number // len(ENTRIES) % 2 == 1
         kind: dict[str, Any] = {"arms": arms} if of_its_own else {"n_features": 3}
-        alive.append((explorax.Agent(explorax.make(entry.name, **settings), **kind), () if of_its_own else (arms,)))
+        alive.append(
+            (explorax.Agent(explorax.make(entry.name, **settings), **kind, draws=0), () if of_its_own else (arms,))
+        )
         return paid(alive[-1][0], 2, *alive[-1][1])
 
     spent, compiled = took(lambda: [make(number) for number in range(300)])
