@@ -49,7 +49,7 @@ def test_a_record_of_numbers_was_one_array():
     then = {".strength": np.array([2.0, 7.0]), ".ridge": np.array(1.0)}
     expected = described(**{".ridge": np.array(0.0), ".numbers.scale": np.array(0.0), ".numbers.bound": np.array(0.0)})
     arrays = {"state_0": then[".strength"], "state_1": then[".ridge"], "arms": np.ones(3)}
-    names, values = arrays_today(expected, described(**then), arrays)
+    names, values = arrays_today(expected, {}, described(**then), arrays, 2)
     assert names == expected
     assert [float(values[f"state_{i}"]) for i in range(3)] == [1.0, 2.0, 7.0]
     np.testing.assert_array_equal(values["arms"], np.ones(3))
@@ -61,4 +61,15 @@ def test_what_cannot_be_matched_stays_as_it_was():
         described(**{".numbers.one": np.ones(()), ".numbers.two": np.ones(())}),
         described(**{".memory.root": np.ones((2, 2))}),
     ):
-        assert arrays_today(expected, then, arrays) == (then, arrays)
+        assert arrays_today(expected, {}, then, arrays, 2) == (then, arrays)
+
+
+def test_what_a_former_state_lacks_is_taken_from_a_fresh_one():
+    second, ridge = np.eye(2), np.array(3.0)
+    expected = described(**{".history.second": np.zeros((2, 2)), ".ridge": ridge})
+    fresh = {"state_0": np.zeros((2, 2)), "state_1": ridge}
+    then = described(**{".history.second": second})
+    names, values = arrays_today(expected, fresh, then, {"state_0": second}, 3)
+    assert names == expected
+    np.testing.assert_array_equal(values["state_0"], second)
+    assert values["state_1"] == 3.0

@@ -158,13 +158,14 @@ class Agent:
 
     # Deciding
 
-    def choose(self, given: Any = None, *, among: Among = None) -> Decision:
+    def choose(self, given: Any = None, *, among: Among = None, all_propensities: bool = False) -> Decision:
         """Choose an arm, either one of the agent's own or one of those given.
 
         Args:
             given: The table of arms on offer, if arms differ every time; the context, a dict or a row of a DataFrame,
                 for arms in a context; None for fixed arms and infinite sets.  Default: None.
             among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
+            all_propensities: Whether to return the probabilities of all arms on offer, too.  Default: False.
 
         Returns:
             The decision: the arm to pull, its probability, and the id by which to `learn` its reward.
@@ -181,9 +182,9 @@ class Agent:
             >>> agent.choose({"short": [0.1, 0.0], "long": [3.0, 4.0]}).arm
             'long'
         """
-        return self._live.choose(given, among)
+        return self._live.choose(given, among, all_propensities)
 
-    def choose_many(self, given: Any, *, among: AmongEach = None) -> Decisions:
+    def choose_many(self, given: Any, *, among: AmongEach = None, all_propensities: bool = False) -> Decisions:
         """Choose several times with the same state, at a fraction of the cost of as many calls of `choose`.
 
         Args:
@@ -191,6 +192,7 @@ class Agent:
                 DataFrame, for arms in a context; the number of decisions, for fixed arms and infinite sets.
             among: The names that may be chosen in all decisions, or a list of such lists, one for each decision.
                 Default: all arms on offer.
+            all_propensities: Whether to return the probabilities of all arms on offer, too.  Default: False.
 
         Returns:
             The decisions, as a sequence and column by column.
@@ -205,7 +207,7 @@ class Agent:
             >>> agent.choose_many(3, among=["blue"]).arms
             ['blue', 'blue', 'blue']
         """
-        return self._live.choose_many(given, among)
+        return self._live.choose_many(given, among, all_propensities)
 
     def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
         """Return P(arm) for every arm on offer, as the next decision would state it, without making a decision.

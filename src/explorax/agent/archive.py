@@ -9,6 +9,7 @@ for it, and numbers must be finite.
     format 2    ids have an offset (`log.py`): `offset`, `spans` and `unsure` are new in the schema, as is
                 `explore_floor`; a name may be None, of a row that an arm had before it was updated
     format 3    the state of a GLM policy has a memory, and settings have other names (`former.py`)
+    format 4    the state of a linear policy has its ridge and its regression
 
 **Atomic.**  A snapshot is written beside its place and moved there when it is on the disk: a reader finds the old one
 or the new one, whatever happens in between.  If the path is a symbolic link, the file that it leads to is written.  The
@@ -30,8 +31,8 @@ from explorax.errors import InvalidArgument, InvalidSnapshot
 from explorax.files import remove_leftovers, write_atomically
 from explorax.record import version_of
 
-FORMAT = 3
-READ = (1, 2, 3)
+FORMAT = 4
+READ = (1, 2, 3, 4)
 FILE = "explorax agent"
 SCHEMA = "schema"
 DTYPES = "biuf"  # kinds of arrays: bools, whole numbers and floats

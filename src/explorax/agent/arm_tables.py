@@ -157,6 +157,21 @@ class Pick(NamedTuple):
     converged: Any
     count: Any  # how often the policy chose it, in the decision and its repetitions; None if it has no probability
     exact: Any  # P(arm) if there is a formula, else the count
+    every: Any = None  # the same of every arm on offer, with their names (`Every`), if that was asked for
+    pooled: int = 1  # the number of decisions that were counted together
+
+
+class Every(NamedTuple):
+    """The names of all arms on offer in a decision, and how often the policy chose each, or P(arm)."""
+
+    names: list[Any]
+    found: np.ndarray
+
+    @classmethod
+    def of(cls, names: Sequence[Any], offered: np.ndarray | None, found: np.ndarray) -> "Every":
+        """Return what was found for the rows on offer, given what was found for all rows of a table."""
+        rows = list(range(len(names))) if offered is None else np.flatnonzero(offered).tolist()
+        return cls([names[row] for row in rows], found[rows])
 
 
 class Listed(NamedTuple):
@@ -175,18 +190,15 @@ class Listed(NamedTuple):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
         program = compiled.decision(rule, packed.packing, self.arms.shape, self.offered is None)
-        whole, exact = program(keys, packed.arrays, self.arms, t, self.offered)
-        row, forced, converged, count = np.asarray(whole).tolist()
+        whole, known = program(keys, packed.arrays, self.arms, t, self.offered)
+        row, forced, converged, count, _ = np.asarray(whole).tolist()
         features = self.rows[row].copy()  # what was given may change hands
-        stated = count if exact is None else exact
-        return Pick(self.names[row], row, features, bool(forced), bool(converged), count, stated)
-
-    def frequencies(self, rule: Rule, keys: Array, packed: Packed, t: int) -> tuple[list[Any], np.ndarray]:
-        """Return the names on offer, and how often each comes up in decision t and its repetitions, or P(arm)."""
-        program = compiled.frequencies(rule, packed.packing, self.arms.shape, self.offered is None)
-        found = np.asarray(program(keys, packed.arrays, self.arms, t, self.offered), float)
-        rows = list(range(len(self.names))) if self.offered is None else np.flatnonzero(self.offered).tolist()
-        return [self.names[row] for row in rows], found[rows]
+        if not rule.vector:
+            stated = count if known is None else known
+            return Pick(self.names[row], row, features, bool(forced), bool(converged), count, stated)
+        found = np.asarray(known, float)
+        every = Every.of(self.names, self.offered, found)
+        return Pick(self.names[row], row, features, bool(forced), bool(converged), count, found[row], every)
 
 
 class ListedEach(NamedTuple):
@@ -196,6 +208,7 @@ class ListedEach(NamedTuple):
     arms: Any  # (K, d) if the same for all, else (number, K, d)
     offered: np.ndarray | None  # (K,) if the same for all, else (number, K)
     pick: Callable[[np.ndarray], tuple[list[Any], np.ndarray]]  # rows -> names and features
+    naming: Callable[[int], Sequence[Any]]  # decision -> names of the rows
 
     @property
     def choices(self) -> Any:
@@ -204,6 +217,43 @@ class ListedEach(NamedTuple):
 
     def decide(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
         """Make as many decisions as there are offers, the first of them with the number `first`."""
+        offered = self.offered
+        if rule.draws and rule.stationary and self.arms.ndim == 2 and (offered is None or offered.ndim == 1):
+            return self.decide_alike(rule, keys, packed, first)
+        whole, known = self.played(rule, keys, packed, first)
+        rows, forced, converged, count, _ = whole.T
+        names, features = self.pick(rows)
+        found, every = count if known is None else known, None
+        if rule.vector:
+            each = [offered] * self.number if offered is None or offered.ndim == 1 else offered
+            every = [Every.of(self.naming(i), each[i], found[i]) for i in range(self.number)]
+            found = found[np.arange(self.number), rows]
+        return Pick(names, rows, features, forced.astype(bool), converged.astype(bool), count, found, every)
+
+    def decide_alike(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
+        """Make decisions that have one law, and count them together with the repetitions of the last of them."""
+        whole, _ = self.played(rule.changed(draws=0, vector=False), keys, packed, first)
+        rows, forced, converged, is_own, own = whole.T
+        forced = forced.astype(bool)
+        program = compiled.repetitions(rule, packed.packing, self.arms.shape, self.offered is None)
+        repeated = np.asarray(program(keys, packed.arrays, self.arms, first + self.number - 1, self.offered))
+        pool = repeated + np.bincount(own[~forced], minlength=len(repeated))
+        total = int(pool.sum())
+        count = np.where(forced, total * is_own, pool[rows])  # a forced arm is certain
+        every = None
+        if rule.vector:
+            certain = total * np.eye(len(repeated))
+            free = Every.of(self.naming(0), self.offered, pool.astype(float))
+            every = [
+                Every.of(self.naming(0), self.offered, certain[arm]) if was else free
+                for arm, was in zip(own.tolist(), forced.tolist(), strict=True)
+            ]
+        names, features = self.pick(rows)
+        picked = Pick(names, rows, features, forced, converged.astype(bool), count, count, every)
+        return picked._replace(pooled=total - rule.draws)
+
+    def played(self, rule: Rule, keys: Array, packed: Packed, first: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return what `rule.decide` returns for each decision, computed in batches."""
         arms, offered = self.arms, self.offered
         each_arms, each_offered = arms.ndim == 3, offered is not None and offered.ndim == 2
         found = []
@@ -213,14 +263,13 @@ class ListedEach(NamedTuple):
             shape = None if which is None else which.shape
             program = compiled.decisions(rule, packed.packing, some.shape, shape, room)
             times = np.arange(first + start, first + start + room)
-            found.append(program(keys, packed.arrays, some, times, which))
-        whole = np.concatenate([np.asarray(each) for each, _ in found])[: self.number]
-        rows, forced, converged, count = whole.T
-        exact = count
-        if rule.probabilities is not None:
-            exact = np.concatenate([np.asarray(each) for _, each in found])[: self.number]
-        names, features = self.pick(rows)
-        return Pick(names, rows, features, forced.astype(bool), converged.astype(bool), count, exact)
+            found.append(program(keys, packed.arrays, some, times, which, first))
+        whole, known = (
+            None if column[0] is None else np.concatenate([np.asarray(each) for each in column])[: self.number]
+            for column in zip(*found, strict=True)
+        )
+        assert whole is not None
+        return whole, known
 
 
 def listed_alike(names: Sequence[Any], tables: np.ndarray) -> ListedEach:
@@ -230,7 +279,7 @@ def listed_alike(names: Sequence[Any], tables: np.ndarray) -> ListedEach:
     def pick(rows: np.ndarray) -> tuple[list[Any], np.ndarray]:
         return [names[row] for row in rows.tolist()], tables[every, rows]
 
-    return ListedEach(len(tables), *padded(tables), pick)
+    return ListedEach(len(tables), *padded(tables), pick, lambda i: names)
 
 
 def joined(tables: Sequence[Table]) -> ListedEach:
@@ -245,7 +294,7 @@ def joined(tables: Sequence[Table]) -> ListedEach:
         names = [table.names[row] for table, row in zip(tables, chosen.tolist(), strict=True)]
         return names, rows[np.arange(len(tables)), chosen]
 
-    return ListedEach(len(tables), rows, offered, pick)
+    return ListedEach(len(tables), rows, offered, pick, lambda i: tables[i].names)
 
 
 def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

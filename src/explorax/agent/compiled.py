@@ -2,9 +2,10 @@
 
 Programs are compiled for shapes, and a process keeps those that it used last (`programs.py`).
 
-**Packed states.**  Calling a compiled program costs some microseconds for each array that goes in or comes out.  Small
-arrays are laid end to end, one vector for each dtype (bools go with the whole numbers); large ones stay as they are,
-which copies nothing.
+**Packed states.**  Calling a compiled program costs time for each array that goes in or comes out.  Small arrays are
+laid end to end, one vector for each dtype (bools go with the whole numbers); large ones stay as they are, which copies
+nothing.  In float64 the whole numbers, which have 64 bits too, stand bit by bit before the floats, in one vector.  In
+the same way, all that a reward is learned from goes in as one vector.
 
 **Learning** is one `update` after the other, in the order given.  A batch is learned in pieces of a few fixed sizes, so
 that a handful of programs serves batches of any length.
@@ -13,7 +14,8 @@ that a handful of programs serves batches of any length.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import fields as dataclass_fields
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -30,12 +32,13 @@ from explorax.policies.exploration import counted
 from explorax.programs import kept
 
 BATCH = 1024  # decisions computed at a time
+CHUNK = 4  # decisions whose repetitions are computed at a time: what they need fits into the caches of a processor
 LEAST_BATCH = 8  # what a batch of decisions is padded to, at the least
 PIECES = (1024, 128, 16)  # rewards learned at a time, and the rest one by one
 LARGE = 1024  # elements of an array that is not worth copying
 
 # Programs of a decision are small: handing their parts to several threads costs more than it saves.
-OPTIONS = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
+SEQUENTIAL = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 
 Arrays = tuple[Array, ...]
 
@@ -66,37 +69,51 @@ class Packing:
             groups.setdefault(f"large {i}" if np.prod(shape) > LARGE else vector, []).append(i)
         return groups
 
+    @cached_property
+    def whole(self) -> int:
+        """The number of whole numbers in a packed state; the last of them tells whether the state is finite."""
+        return 1 + sum(math.prod(self.shapes[i]) for i in next(iter(self.groups().values())))
+
     def pack(self, state: State) -> Arrays:
         """Return the state as few arrays; the last of its whole numbers tells whether the state is finite."""
         leaves = jax.tree.leaves(state)
         (whole, counts), *others = self.groups().items()
-        packed = [
-            leaves[members[0]]
+        packed = {
+            group: leaves[members[0]]
             if group.startswith("large")
             else jnp.concatenate([leaves[i].reshape(-1).astype(group) for i in members])
             for group, members in others
-        ]
+        }
         looked_at = {id(leaf) for leaf in computed(state)}
         finite = [
-            jnp.all(jnp.isfinite(vector))
-            for (group, members), vector in zip(others, packed, strict=True)
-            if jnp.issubdtype(vector.dtype, jnp.inexact)
+            jnp.all(jnp.isfinite(packed[group]))
+            for group, members in others
+            if jnp.issubdtype(packed[group].dtype, jnp.inexact)
             and (not group.startswith("large") or id(leaves[members[0]]) in looked_at)
         ]
         numbers = [*(leaves[i] for i in counts), jnp.all(jnp.asarray(finite, bool))]
-        return jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers]), *packed
+        vector = jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers])
+        if "float64" in packed:
+            vector = jnp.concatenate([vector.view("float64"), packed.pop("float64")])
+        return vector, *packed.values()
 
     def unpack(self, arrays: Arrays) -> State:
         """Return the state that was packed into these arrays."""
+        groups, (vector, *others) = self.groups(), arrays
+        whole, *rest = groups
+        vectors = dict(zip((group for group in rest if group != "float64"), others, strict=True))
+        if "float64" in groups:
+            vectors["float64"], vector = vector[self.whole :], vector[: self.whole].view(whole)
+        vectors[whole] = vector
         leaves: list[Any] = [None] * len(self.shapes)
-        for (group, members), vector in zip(self.groups().items(), arrays, strict=True):
+        for group, members in groups.items():
             start = 0
             for i in members:
                 if group.startswith("large"):
-                    leaves[i] = vector
+                    leaves[i] = vectors[group]
                     continue
-                size = int(np.prod(self.shapes[i]))
-                leaves[i] = vector[start : start + size].reshape(self.shapes[i]).astype(self.dtypes[i])
+                size = math.prod(self.shapes[i])
+                leaves[i] = vectors[group][start : start + size].reshape(self.shapes[i]).astype(self.dtypes[i])
                 start += size
         return jax.tree.unflatten(self.structure, leaves)
 
@@ -122,7 +139,8 @@ class Packed(NamedTuple):
 
     def is_finite(self) -> bool:
         """Tell whether the state has no NaN or infinity in it."""
-        return bool(np.asarray(self.arrays[0])[-1])
+        vector = np.asarray(self.arrays[0])
+        return bool(vector.view(f"i{vector.itemsize}")[self.packing.whole - 1])
 
 
 def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
@@ -130,11 +148,21 @@ def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., A
     return lambda keys, arrays, *others: function(keys, packing.unpack(arrays), *others)
 
 
-def compiled(function: Callable[..., Any], **axes: Any) -> Callable[..., Any]:
-    """Compile a small program; with `in_axes` map it over a batch first."""
-    if axes:
-        function = jax.vmap(function, **axes)
-    return jax.jit(function, compiler_options=OPTIONS if jax.default_backend() == "cpu" else None)
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a small program."""
+    return jax.jit(function, compiler_options=options())
+
+
+@cache
+def options() -> dict[str, str] | None:
+    """Return the options to compile small programs with: those for a CPU, if there is one and jaxlib knows them."""
+    if jax.default_backend() != "cpu":
+        return None
+    try:
+        jax.jit(lambda: 0, compiler_options=SEQUENTIAL).lower().compile()
+    except RuntimeError:
+        return None
+    return dict(SEQUENTIAL)
 
 
 # A decision
@@ -149,6 +177,12 @@ class Rule:
     redraw: Callable[[Array, State], State] | None
     draws: int  # M; 0 if the propensity is not asked for, or known by a formula
     floor: float = 0.0  # the probability of an arm that is drawn uniformly in place of the policy's
+    stationary: bool = False  # whether decisions after the forced rounds have one law until the state changes
+    vector: bool = False  # whether the propensities of all arms are asked for
+
+    def changed(self, **fields: Any) -> "Rule":
+        """Return this rule with other fields."""
+        return one_rule(**{field.name: getattr(self, field.name) for field in dataclass_fields(self)} | fields)
 
     def decide(
         self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None
@@ -163,20 +197,44 @@ class Rule:
             mask: (K,) Whether each arm may be pulled; None if all may be.
 
         Returns:
-            (4,) The whole numbers [arm, forced, converged, C], where C counts how often the policy chose the arm in
-            the decision and its repetitions; and the policy's P(arm) if there is a formula for it, else None.
+            What `told` returns.
+        """
+        lots = jax.random.split(key_at(keys[1], t), self.draws) if self.draws else None
+        return self.told(keys, state, arms, t, mask, None if lots is None else self.drawn(lots, state, arms, t, mask))
+
+    def told(
+        self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None, drawn: Array | None
+    ) -> tuple[Array, Array | None]:
+        """Make decision t, whose repetitions are known.
+
+        Args:
+            keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
+            state: The state of the policy.
+            arms: (K, d) The features of the arms.
+            t: The number of the decision.
+            mask: (K,) Whether each arm may be pulled; None if all may be.
+            drawn: (M,) The arms of the repetitions; None if there are none.
+
+        Returns:
+            (5,) The whole numbers [arm, forced, converged, C, own], where C counts how often the policy chose the arm
+            in the decision and its repetitions, and `own` is the policy's own arm, which a floor may have replaced.
+            Then the policy's P(arm), if there is a formula for it, or None; with `vector`, P or C of every arm.
         """
         action = self.act(key_at(keys[0], t), state, arms, t, mask)
-        arm, count, probability = action.arm, jnp.ones((), int), None
+        arm, own, known = action.arm, action.arm, None
         if self.floor:
-            arm = self.floored(keys[2], action.arm, arms, t, mask)
-            count = jnp.asarray(arm == action.arm, int)
+            arm = self.floored(keys[2], own, arms, t, mask)
+        count = jnp.asarray(arm == own, int)
+        if drawn is not None:
+            count = count + jnp.sum(drawn == arm)
         if self.probabilities is not None:
-            probability = self.probabilities(state, arms, t, mask)[arm]
-        elif self.draws:
-            count = count + jnp.sum(self.drawn(keys[1], state, arms, t, mask) == arm)
-        whole = jnp.stack([jnp.asarray(each, int) for each in (arm, action.forced, action.converged, count)])
-        return whole, probability
+            known = self.probabilities(state, arms, t, mask)
+            known = known if self.vector else known[arm]
+        elif self.vector:
+            all_of_them = own[None] if drawn is None else jnp.concatenate([own[None], drawn])
+            known = jnp.bincount(all_of_them, length=arms.shape[0])
+        whole = jnp.stack([jnp.asarray(each, int) for each in (arm, action.forced, action.converged, count, own)])
+        return whole, known
 
     def floored(self, lots: Array, arm: Array, arms: Array, t: Array, mask: Array | None) -> Array:
         """Return the arm, or with the probability of the floor another one, drawn uniformly from those on offer."""
@@ -186,23 +244,18 @@ class Rule:
         threshold = min(round(self.floor * 2**32), 2**32 - 1)  # whole numbers: float32 would round a small floor
         return jnp.where(jax.random.bits(whether, (), jnp.uint32) < jnp.uint32(threshold), another, arm)
 
-    def frequencies(self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return a vector (K,) of how often each arm comes up in a decision and its repetitions, or of P(arm)."""
-        if self.probabilities is not None:
-            return self.probabilities(state, arms, t, mask)
-        found = self.act(key_at(keys[0], t), state, arms, t, mask).arm[None]
-        if self.draws:
-            found = jnp.concatenate([found, self.drawn(keys[1], state, arms, t, mask)])
-        return jnp.bincount(found, length=arms.shape[0])
+    def repeated(self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
+        """Return a vector (K,) of how often each arm comes up in the repetitions of decision t."""
+        lots = jax.random.split(key_at(keys[1], t), self.draws)
+        return jnp.bincount(self.drawn(lots, state, arms, t, mask), length=arms.shape[0])
 
     def drawn(self, lots: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return a vector (M,) of the arms of repeated decisions."""
+        """Return a vector (M,) of the arms of decision t if it is repeated with each of M keys."""
+        return jax.vmap(lambda key: self.act(key, self.redrawn(key, state), arms, t, mask).arm)(lots)
 
-        def again(key: Array) -> Array:
-            redrawn = state if self.redraw is None else self.redraw(key, state)
-            return self.act(key, redrawn, arms, t, mask).arm
-
-        return jax.vmap(again)(jax.random.split(key_at(lots, t), self.draws))
+    def redrawn(self, key: Array, state: State) -> State:
+        """Return the state in which a decision is repeated with a key."""
+        return state if self.redraw is None else self.redraw(key, state)
 
     def directions(self, keys: Array, state: State, units: Array, t: Array) -> tuple[Array, Array]:
         """Draw θ̃ for decision t in an infinite set of arms, and again for its propensity.
@@ -257,44 +310,58 @@ def decisions(
 ) -> Callable[..., Any]:
     """Return the compiled `rule.decide` for a batch of decisions, with the same arms on offer or with arms for each.
 
-    The repetitions of one decision fill the caches of a processor, so decisions with repetitions are made one after
-    the other.
+    All decisions of a batch are repeated with the same M keys, so that the noise is drawn once.  Each decision is still
+    exchangeable with its own repetitions, which is all that its propensity needs.
 
     Args:
         rule: The rule by which decisions are made.
         packing: The layout of the packed state.
         shape: The shape of the arms: (K, d) if they are the same for all decisions, else (count, K, d).
         mask: The shape of the mask, (K,) or (count, K); None if all arms may be pulled.
-        count: The number of decisions.
+        count: The number of decisions, a multiple of `CHUNK`.
 
     Returns:
-        The program, a function of keys, packed arrays, arms, numbers of decisions, and mask.
+        The program, a function of keys, packed arrays, arms, numbers of decisions, mask, and the number of the decision
+        whose repetitions have the same keys.
     """
-    arms_differ, masks_differ = len(shape) == 3, mask is not None and len(mask) == 2
-    if not rule.draws:
-        axes = (None, None, 0 if arms_differ else None, 0, 0 if masks_differ else None)
-        return compiled(on_packed(rule.decide, packing), in_axes=axes)
+    in_axes = (0 if len(shape) == 3 else None, 0, 0 if mask is not None and len(mask) == 2 else None)
 
-    def in_turn(keys: Array, state: State, arms: Array, times: Array, mask: Array | None) -> Any:
-        def one(own: Any) -> Any:
-            t, its_arms, its_mask = own
-            return rule.decide(keys, state, its_arms if arms_differ else arms, t, its_mask if masks_differ else mask)
+    def decide(keys: Array, state: State, arms: Array, times: Array, mask: Array | None, like: Array) -> Any:
+        if not rule.draws:
+            return jax.vmap(partial(rule.decide, keys, state), in_axes)(arms, times, mask)
+        lots = jax.random.split(key_at(keys[1], like), rule.draws)
 
-        return lax.map(one, (times, arms if arms_differ else None, mask if masks_differ else None))
+        def some(parts: Any) -> Any:
+            given = [whole if own is None else own for whole, own in zip((arms, times, mask), parts, strict=True)]
 
-    return compiled(on_packed(in_turn, packing))
+            def again(key: Array) -> Array:
+                redrawn = rule.redrawn(key, state)
+                return jax.vmap(lambda *own: rule.act(key, redrawn, *own).arm, in_axes)(*given)
+
+            drawn = jax.vmap(again, out_axes=1)(lots)
+            return jax.vmap(partial(rule.told, keys, state), (*in_axes, 0))(*given, drawn)
+
+        def in_chunks(leaf: Any) -> Any:
+            return leaf.reshape(-1, CHUNK, *leaf.shape[1:])
+
+        parts = tuple(
+            None if axis is None else in_chunks(leaf) for axis, leaf in zip(in_axes, (arms, times, mask), strict=True)
+        )
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), lax.map(some, parts))
+
+    return compiled(on_packed(decide, packing))
+
+
+@kept
+def repetitions(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool) -> Callable[..., Any]:
+    """Return the compiled `rule.repeated`, on a packed state."""
+    return compiled(on_packed(rule.repeated, packing))
 
 
 @kept
 def directions(rule: Rule, packing: Packing, count: int) -> Callable[..., Any]:
     """Return the compiled `rule.directions` for a batch of `count` decisions, on a packed state."""
-    return compiled(on_packed(rule.directions, packing), in_axes=(None, None, None, 0))
-
-
-@kept
-def frequencies(rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool) -> Callable[..., Any]:
-    """Return the compiled `rule.frequencies`, on a packed state."""
-    return compiled(on_packed(rule.frequencies, packing))
+    return compiled(jax.vmap(on_packed(rule.directions, packing), in_axes=(None, None, None, 0)))
 
 
 # Learning
@@ -305,13 +372,13 @@ def learn(
 ) -> Packed:
     """Return the packed state after learning rewards of arms that were pulled; raise if it would not be finite."""
     packing, arrays, start = packed.packing, packed.arrays, 0
+    pulled = together(rows, features, rewards)
     for size in PIECES:
         while len(rewards) - start >= size > 1:
-            piece = slice(start, start + size)
-            arrays = updates(update, packing, size)(arrays, rows[piece], features[piece], rewards[piece])
+            arrays = updates(update, packing, size)(arrays, pulled[start : start + size])
             start += size
     for i in range(start, len(rewards)):
-        arrays = one_update(update, packing)(arrays, rows[i], features[i], rewards[i])
+        arrays = one_update(update, packing)(arrays, pulled[i])
     learned = Packed(packing, arrays)
     if not learned.is_finite() and packed.is_finite():
         raise NotFinite(
@@ -322,21 +389,41 @@ def learn(
     return learned
 
 
+def together(rows: np.ndarray, features: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    """Return one row of numbers for each reward: the features of the arm, the reward, and the row of the arm.
+
+    The row of an arm takes two places, of which each holds a number that float32 has exactly.
+    """
+    size = features.shape[1]
+    pulled = np.empty((len(rewards), size + 3), features.dtype)
+    pulled[:, :size] = features
+    pulled[:, size] = rewards
+    pulled[:, size + 1] = rows >> 16
+    pulled[:, size + 2] = rows & 0xFFFF
+    return pulled
+
+
+def apart(pulled: Array) -> tuple[Array, Array, Array]:
+    """Return the row, the features and the reward of an arm that was pulled, from what `together` returns."""
+    *_, reward, high, low = pulled[-3:]
+    return (high.astype(int) << 16) + low.astype(int), pulled[:-3], reward
+
+
 @kept
 def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Arrays]:
     """Return the compiled update of a packed state by one reward."""
-    return compiled(lambda arrays, *pulled: packing.pack(update(packing.unpack(arrays), *pulled)))
+    return compiled(lambda arrays, pulled: packing.pack(update(packing.unpack(arrays), *apart(pulled))))
 
 
 @kept
 def updates(update: Callable[..., State], packing: Packing, size: int) -> Callable[..., Arrays]:
     """Return the compiled update of a packed state by `size` rewards, one after the other."""
 
-    def one(state: State, pulled: Any) -> tuple[State, None]:
-        return update(state, *pulled), None
+    def one(state: State, pulled: Array) -> tuple[State, None]:
+        return update(state, *apart(pulled)), None
 
-    def all_of_them(arrays: Arrays, rows: Any, features: Any, rewards: Any) -> Arrays:
-        return packing.pack(lax.scan(one, packing.unpack(arrays), (rows, features, rewards))[0])
+    def all_of_them(arrays: Arrays, pulled: Array) -> Arrays:
+        return packing.pack(lax.scan(one, packing.unpack(arrays), pulled)[0])
 
     return compiled(all_of_them)
 

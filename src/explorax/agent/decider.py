@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import compiled
-from explorax.agent.arm_tables import Among, AmongEach, Pick
-from explorax.agent.compiled import Packed
+from explorax.agent.arm_tables import Among, AmongEach, Every, Pick
+from explorax.agent.compiled import Packed, Rule
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
@@ -84,28 +84,43 @@ class Decider:
         """Return the state from which a policy starts, given the agent's own arms."""
         return self.source.begin(policy, own, instance_keys(self.seed, range(1), INIT)[0])
 
-    def decide(self, offer: Offer, now: Now, t: int) -> tuple[Pick, float | None, float | None]:
-        """Make decision t; return the choice, its propensity and the standard error of the propensity."""
-        with self.precision():
-            pick = offer.decide(self.rule, self.keys, now.packed, t)
-            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices)
-
-    def decide_many(self, offers: Offers, now: Now, first: int) -> tuple[Pick, Any, Any]:
-        """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""
-        with self.precision():
-            picks = offers.decide(self.rule, self.keys, now.packed, first)
-        return picks, *self.known.stated(picks.count, picks.exact, offers.choices)
-
-    def propensities(self, now: Now, t: int, given: Any, among: Among) -> Propensities:
-        """Return the propensities that decision t would state for each arm on offer."""
+    def rule_for(self, every: bool) -> Rule:
+        """Return the rule of decisions, which also tells the propensities of all arms if `every` is true."""
+        if not every:
+            return self.rule
         if self.known.estimated and not self.known.draws:
             raise InvalidArgument(
                 "This agent was made with draws=0, so it estimates no propensities. Make or load it with draws=100."
             )
-        offer = self.source.offer(now.arms, given, among)
+        return self.rule.changed(vector=True)
+
+    def decide(self, offer: Offer, now: Now, t: int, every: bool = False) -> tuple[Pick, float | None, float | None]:
+        """Make decision t; return the choice, its propensity and the standard error of the propensity."""
+        rule = self.rule_for(every)
         with self.precision():
-            names, found = offer.frequencies(self.rule, self.keys, now.packed, t)
-        return Propensities(names, *self.known.stated(found, found, offer.choices))
+            pick = offer.decide(rule, self.keys, now.packed, t)
+            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices)
+
+    def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:
+        """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""
+        rule = self.rule_for(every)
+        with self.precision():
+            picks = offers.decide(rule, self.keys, now.packed, first)
+        return picks, *self.known.stated(picks.count, picks.exact, offers.choices, picks.pooled)
+
+    def of_every(self, every: Every | None, pooled: int = 1) -> Propensities | None:
+        """Return the propensities of all arms on offer in a decision; None if they were not asked for."""
+        if every is None:
+            return None
+        names, found = every
+        return Propensities(names, *self.known.stated(found, found, len(names), pooled))
+
+    def propensities(self, now: Now, t: int, given: Any, among: Among) -> Propensities:
+        """Return the propensities that decision t would state for each arm on offer."""
+        pick, *_ = self.decide(self.source.offer(now.arms, given, among), now, t, every=True)
+        found = self.of_every(pick.every)
+        assert found is not None
+        return found
 
 
 class Live:
@@ -124,23 +139,33 @@ class Live:
         self.pending.remove(self.now.learned)
         return self.pending
 
-    def choose(self, given: Any, among: Among) -> Decision:
+    def choose(self, given: Any, among: Among, every: bool = False) -> Decision:
         """Make the next decision, and let it wait for its reward."""
         now, decider = self.now, self.decider
         offer = decider.source.offer(now.arms, given, among)
         t = self.pending.take(1)
-        pick, chance, stderr = decider.decide(offer, now, t)
+        pick, chance, stderr = decider.decide(offer, now, t, every)
         decision_id = self.pending.made_one(t, pick.row, pick.features)
-        return Decision(decision_id, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
+        known = decider.of_every(pick.every) if every else None
+        return Decision(
+            decision_id, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known
+        )
 
-    def choose_many(self, given: Any, among: AmongEach) -> Decisions:
+    def choose_many(self, given: Any, among: AmongEach, every: bool = False) -> Decisions:
         """Make the next decisions with the same state, and let them wait for their rewards."""
         now, decider = self.now, self.decider
         offers = decider.source.offers(now.arms, given, among)
         first = self.pending.take(offers.number)
-        picks, chances, stderrs = decider.decide_many(offers, now, first)
+        picks, chances, stderrs = decider.decide_many(offers, now, first, every)
         ids = self.pending.made(first, picks.row, picks.features)
-        return Decisions(ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
+        known = None
+        if every:  # decisions of one law share a record
+            distinct = {id(one): one for one in picks.every}
+            stated = {place: decider.of_every(one, picks.pooled) for place, one in distinct.items()}
+            known = [stated[id(one)] for one in picks.every]
+        return Decisions(
+            ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged, known
+        )
 
     def learn(self, decision_id: int | Sequence[int] | np.ndarray, reward: Any) -> None:
         """Replace the state by the one that has learned these rewards, or raise and change nothing."""

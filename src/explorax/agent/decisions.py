@@ -24,6 +24,7 @@ class Decision(NamedTuple):
         forced: Whether the policy was in a round of its forced exploration (`warmup`).  With an `explore_floor` the
             arm may still be another one than the forced one.
         converged: Whether the fit behind the decision converged.
+        all_propensities: The probabilities of all arms on offer, if `choose` was asked for them, else None.
 
     Example:
         >>> import explorax
@@ -41,6 +42,7 @@ class Decision(NamedTuple):
     features: np.ndarray
     forced: bool
     converged: bool
+    all_propensities: "Propensities | None" = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as a dict of plain values, which every JSON library can write.
@@ -70,7 +72,7 @@ class Decision(NamedTuple):
         return json.dumps(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Decision) and all(map(np.array_equal, self, other))
+        return isinstance(other, Decision) and all(map(same, self, other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -92,6 +94,8 @@ class Decisions(Sequence[Decision]):
         features: (n, d) The features of the arms.
         forced: (n,) Whether the policy was in a round of its forced exploration.
         converged: (n,) Whether the fit behind each decision converged.
+        all_propensities: (n,) The probabilities of all arms on offer in each decision, if `choose_many` was asked for
+            them, else None.
 
     Example:
         >>> import explorax
@@ -111,6 +115,7 @@ class Decisions(Sequence[Decision]):
     features: np.ndarray
     forced: np.ndarray
     converged: np.ndarray
+    all_propensities: "Sequence[Propensities] | None" = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -131,6 +136,7 @@ class Decisions(Sequence[Decision]):
             self.features[i],
             bool(self.forced[i]),
             bool(self.converged[i]),
+            None if self.all_propensities is None else self.all_propensities[i],
         )
 
     def __iter__(self) -> Iterator[Decision]:
@@ -195,5 +201,14 @@ class Propensities(NamedTuple):
 
 
 def plain(value: Any) -> Any:
-    """Return a value without NumPy's types: arrays as lists, NumPy's numbers as Python's."""
+    """Return a value without NumPy's types: arrays as lists, NumPy's numbers as Python's, records as dicts."""
+    if isinstance(value, Propensities):
+        return value.to_dict()
     return np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, or two records or arrays have equal entries."""
+    if isinstance(one, Propensities) and isinstance(other, Propensities):
+        return all(map(same, one, other))
+    return np.array_equal(one, other)

@@ -2,7 +2,8 @@
 
 Up to format 2 the state of a GLM policy had the past, the estimate and all that goes with it side by side.  They are
 one memory now (`glm.memory`), and the numbers that a rule explores by, which were one array, are a record with a field
-for each number.
+for each number.  Up to format 3 the state of a linear policy had neither its ridge, which is a setting, nor the
+regression that follows from the other arrays.
 """
 
 import re
@@ -19,6 +20,7 @@ ARRAYS = (
     (r"\.memory\.", ".history."),
     (r"\.numbers\.\w+$", ".strength"),
 )
+LACKING = re.compile(r"\.(ridge|regression\.\w+)")  # arrays that a former state may lack
 Described = list[list[Any]]  # name, shape and dtype of each array
 Arrays = dict[str, np.ndarray]
 
@@ -43,13 +45,18 @@ def former_name(name: str) -> str:
     return name.replace("theta_hat", "theta_mle")
 
 
-def arrays_today(expected: Described, described: Described, arrays: Arrays) -> tuple[Described, Arrays]:
+def arrays_today(
+    expected: Described, fresh: Arrays, described: Described, arrays: Arrays, its_format: int
+) -> tuple[Described, Arrays]:
     """Return the arrays of a former state with the names, and in the order, that they have today.
 
     Args:
         expected: The name, shape and dtype of each array in a state of the same policy today.
+        fresh: The arrays of that state, which has seen no rewards.  Arrays that were not saved are taken from it, and
+            have to be computed from the others (`completed`).
         described: The name, shape and dtype of each array that was saved.
         arrays: The arrays of the snapshot; those of the state are `state_0`, `state_1`, …
+        its_format: The format of the snapshot.
 
     Returns:
         The descriptions and the arrays in today's format; unchanged if the two states cannot be matched.
@@ -57,8 +64,11 @@ def arrays_today(expected: Described, described: Described, arrays: Arrays) -> t
     places = {name: i for i, (name, *_) in enumerate(described)}
     found: list[tuple[str, np.ndarray]] = []
     fields: dict[str, int] = {}  # how many numbers were taken of each array that is a record now
-    for name, *_ in expected:
-        former = former_name(name)
+    for i, (name, *_) in enumerate(expected):
+        former = former_name(name) if its_format <= 2 else name
+        if former not in places and LACKING.fullmatch(name):
+            found.append((name, fresh[f"state_{i}"]))
+            continue
         if former not in places:
             return described, arrays
         array = arrays[f"state_{places[former]}"]
@@ -71,3 +81,8 @@ def arrays_today(expected: Described, described: Described, arrays: Arrays) -> t
     others = {name: value for name, value in arrays.items() if not name.startswith("state_")}
     translated = {f"state_{i}": array for i, (_, array) in enumerate(found)}
     return [[name, list(array.shape), str(array.dtype)] for name, array in found], {**others, **translated}
+
+
+def completed(state: Any) -> Any:
+    """Return the state with all that follows from its other arrays, which a former format may not have saved."""
+    return state.completed() if hasattr(state, "completed") else state

@@ -35,9 +35,6 @@ class Offer(Protocol):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
 
-    def frequencies(self, rule: Rule, keys: Array, packed: Packed, t: int) -> tuple[list[Any], np.ndarray]:
-        """Return the names on offer, and how often each comes up in decision t and its repetitions, or P(arm)."""
-
 
 class Offers(Protocol):
     """The arms on offer in several decisions."""
@@ -68,6 +65,10 @@ class Points(NamedTuple):
 
     def decide(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
         """Make several decisions, each for the point of largest xᵀθ̃, the first of them with the number `first`."""
+        if rule.vector:
+            raise InvalidArgument(
+                "The propensities of an infinite set of arms cannot be listed. Use Decision.propensity of a choice."
+            )
         size, number = self.set.n_features, self.number
         units, times = jnp.eye(size, dtype=self.dtype), np.arange(first, first + number)
         found = []
@@ -98,9 +99,3 @@ class OnePoint(NamedTuple):
         picks = Points(self.set, self.dtype, 1).decide(rule, keys, packed, t)
         point, count = picks.features[0], None if picks.count is None else int(picks.count[0])
         return Pick(point, 0, point, bool(picks.forced[0]), bool(picks.converged[0]), count, 1.0)
-
-    def frequencies(self, rule: Rule, keys: Array, packed: Packed, t: int) -> tuple[list[Any], np.ndarray]:
-        """Refuse to list the propensities of infinitely many points."""
-        raise InvalidArgument(
-            "The propensities of an infinite set of arms cannot be listed. Use Decision.propensity of a choice."
-        )

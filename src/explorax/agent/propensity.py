@@ -29,6 +29,17 @@ for every arm: it is calibrated.  And since q̂_a ≥ ε / K > 0,  E[1{the arm i
 every M ≥ 1.  The standard error is (1 − ε) times that of p̂.  Forced decisions are mixed in the same way: they are
 random then, and their propensities are exact.
 
+**Batches.**  Between two rewards the decisions on fixed arms have one and the same law.  The n decisions of a batch and
+M repetitions are n + M exchangeable draws, so that the same argument gives
+
+    p̂ = C / (n + M),    C = how many of the n + M draws gave the chosen arm
+
+for each of the n decisions: calibrated, with the standard error of n + M draws, and at the cost of M repetitions in
+all.  This takes a policy whose law does not change with t (`Policy.stationary`); forced decisions are certain and not
+among the draws.  If each decision has arms of its own, each is repeated M times, but with the same M keys for all
+decisions of a batch.  A decision is then still exchangeable with its own repetitions; only the errors of p̂ of two
+decisions are no longer independent.
+
 `Agent.propensities` returns q̂_a of all arms from the draws that the next decision will use, so for the arm of that
 decision it returns the propensity that the decision will state.
 
@@ -96,13 +107,14 @@ class Knowledge:
         stderr = math.sqrt(smoothed * (1 - smoothed) / (self.draws + 1))
         return self.mixed(count / (self.draws + 1), offered), (1 - self.floor) * stderr
 
-    def stated(self, count: Any, exact: Any, offered: Any) -> tuple[Any, Any]:
+    def stated(self, count: Any, exact: Any, offered: Any, pooled: int = 1) -> tuple[Any, Any]:
         """Return propensities and their standard errors, from how often an arm came up or from the formula.
 
         Args:
-            count: How often the arm came up in the decision and its repetitions; None if no arm has a probability.
+            count: How often the arm came up in the decisions and their repetitions; None if no arm has a probability.
             exact: P(arm) by the formula, used if propensities are exact.
             offered: The number of arms on offer, or that of each decision.
+            pooled: The number n of decisions among the n + M draws that were counted.  Default: 1.
 
         Returns:
             The propensities and their standard errors, or None and None if there are no propensities.
@@ -113,19 +125,19 @@ class Knowledge:
             return self.mixed(np.asarray(exact, float), offered), np.zeros(np.shape(exact))
         if not self.draws:
             return None, None
-        propensity = np.asarray(count, float) / (self.draws + 1)
-        return self.mixed(propensity, offered), (1 - self.floor) * standard_error(propensity, self.draws)
+        total = self.draws + pooled
+        propensity = np.asarray(count, float) / total
+        return self.mixed(propensity, offered), (1 - self.floor) * standard_error(propensity, total)
 
     def mixed(self, propensity: Any, offered: Any) -> Any:
         """Return the propensity (1 − ε) p + ε / K of an arm that the policy chooses with probability p."""
         return (1 - self.floor) * propensity + self.floor / offered if self.floor else propensity
 
 
-def standard_error(propensity: np.ndarray | float, draws: int) -> np.ndarray:
-    """Return the standard error of p̂ = C/(M + 1), with one success and one failure added so that it is never 0."""
-    count = draws + 1
-    smoothed = (np.asarray(propensity) * count + 1) / (count + 2)
-    return np.sqrt(smoothed * (1 - smoothed) / count)
+def standard_error(propensity: np.ndarray | float, total: int) -> np.ndarray:
+    """Return the standard error of p̂ = C/total, with one success and one failure added so that it is never 0."""
+    smoothed = (np.asarray(propensity) * total + 1) / (total + 2)
+    return np.sqrt(smoothed * (1 - smoothed) / total)
 
 
 def checked_draws(draws: int | None, stderr: float | None) -> int:

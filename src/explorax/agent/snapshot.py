@@ -64,8 +64,10 @@ class Saved(NamedTuple):
         """Return the state to go on with, given a function that makes the state from which a policy starts."""
         like, described, arrays = nothing_seen(self.former or self.policy), self.described, self.arrays
         if self.format < FORMAT:
-            described, arrays = former.arrays_today(flatten(like)[0], described, arrays)
+            described, arrays = former.arrays_today(*flatten(like), described, arrays, self.format)
         state = unflatten(like, described, arrays, path)
+        if self.format < FORMAT:
+            state = former.completed(state)
         for i, (name, _, dtype) in enumerate(described):
             if self.policy.recipe and "int" in dtype and np.any(arrays[f"state_{i}"] < 0):
                 least = np.min(arrays[f"state_{i}"])

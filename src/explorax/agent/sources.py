@@ -63,7 +63,7 @@ class ArmSource(ABC):
 
     def rule(self, policy: Policy, known: Knowledge) -> Rule:
         """Return the rule by which the policy decides; raise if it cannot decide on arms of this kind."""
-        return one_rule(policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor)
+        return one_rule(policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor, policy.stationary)
 
     def begin(self, policy: Policy, arms: Arms, key: Array) -> State:
         """Return the state from which a policy starts, given the agent's own arms."""
@@ -133,7 +133,7 @@ class Fixed(ArmSource):
         def pick(rows: np.ndarray) -> tuple[list[Any], np.ndarray]:
             return [arms.names[row] for row in rows.tolist()], arms.rows[rows]
 
-        return ListedEach(int(given), arms.matrix, offered, pick)
+        return ListedEach(int(given), arms.matrix, offered, pick, lambda i: arms.names)
 
     def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
         """Return the features of an arm as a row."""

@@ -138,6 +138,26 @@ def stretch(v: Array) -> Array:
     return 1 / (1 + jnp.sqrt(1 + v @ v))
 
 
+def grown_inverse(inverse: Array, x: Array) -> Array:
+    """Return the inverse of the Cholesky factor of M + x xᵀ, given that of the Cholesky factor of M.
+
+    M + x xᵀ = L (I + p pᵀ) Lᵀ with p = L⁻¹x, and I + p pᵀ has a Cholesky factor C with a formula.  With the sums
+    s_i = 1 + Σ_{j≤i} p_j², row i of C⁻¹ has s_{i−1}^½ s_i^−½ on the diagonal and −p_i p_j (s_{i−1} s_i)^−½ before it.
+
+    Args:
+        inverse: The inverse L⁻¹, lower triangular, of shape (d, d).
+        x: The vector that is added, of shape (d,).
+
+    Returns:
+        The inverse C⁻¹ L⁻¹.
+    """
+    p = inverse @ x
+    earlier = jnp.tri(len(p), k=-1, dtype=p.dtype)  # sums over j < i
+    before = 1 + earlier @ p**2
+    shrunk, root = lax.rsqrt(before + p**2), jnp.sqrt(before)
+    return (root * shrunk)[:, None] * inverse - (p * shrunk / root)[:, None] * (earlier @ (p[:, None] * inverse))
+
+
 def jitter(size: int, dtype: jnp.dtype) -> float:
     """Return the jitter 4d·ε that is added to a unit diagonal, at the level of rounding."""
     return 4 * size * float(jnp.finfo(dtype).eps)

@@ -239,6 +239,9 @@ class Policy(NamedTuple):
         redraw: Repeats the last training of a network with other noise; see `RedrawFn`.
         adopt: Carries over a state that was learned with other settings; see `AdoptFn`.
         recipe: The name and the settings with which the policy was built.
+        stationary: Whether the law of a decision after the forced rounds depends on the state and the arms only, and
+            not on t, and draws with different keys are independent.  An agent can then estimate the propensities of
+            many decisions at once.
 
     Example:
         >>> import jax
@@ -263,6 +266,7 @@ class Policy(NamedTuple):
     redraw: RedrawFn | None = None
     adopt: AdoptFn | None = None
     recipe: Recipe | None = None
+    stationary: bool = False
 
 
 def explained_by(protocol: type) -> Callable[[Function], Function]:

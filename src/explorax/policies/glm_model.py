@@ -374,4 +374,5 @@ class GLMModel:
             probabilities=None if law is None else probabilities(law, estimator),
             extend=extension(estimator),
             adopt=partial(adopt, estimator),
+            stationary=True,  # a rule is not told t
         )

@@ -39,8 +39,8 @@ def lin_ts(
         return model.given["noise_std"] if scale is None else scale
 
     def act(key: Array, state: LinearState, arms: Array, t: Array) -> Array:
-        center, factor = model.regression(state)
+        center = state.theta_hat
         noise = jax.random.normal(key, center.shape, center.dtype)
-        return arms @ (center + scale_at(arms.shape[1], t) * factor.decorrelate(noise)).astype(arms.dtype)
+        return arms @ (center + scale_at(arms.shape[1], t) * state.regression.draw(noise)).astype(arms.dtype)
 
-    return model.policy(act)
+    return model.policy(act, stationary=not by_theory)

@@ -18,9 +18,8 @@ from jax import Array
 
 from explorax.builders import Setting
 from explorax.checks import check_positive
-from explorax.glm.linalg import Factor
 from explorax.policies.base import Policy
-from explorax.policies.linear_model import LinearModel, LinearState
+from explorax.policies.linear_model import LinearModel, LinearState, Regression
 from explorax.policies.settings import Design, LinearSettings
 
 
@@ -38,18 +37,16 @@ def lin_ucb(
     by_theory = model.is_theory(design, "width", width)
     check_positive("norm_bound", norm_bound)
 
-    def width_at(factor: Factor) -> Array | float:
+    def width_at(regression: Regression) -> Array | float:
         if not by_theory:
             return model.given["noise_std"] if width is None else width
-        size = factor.root.shape[0]
-        # log det(V)^½ from the factor V = R L Lᵀ R.
-        half_log_det = jnp.sum(jnp.log(factor.root) + jnp.log(jnp.diagonal(factor.lower)))
-        growth = jnp.maximum(half_log_det - size / 2 * math.log(model.given["ridge"]), 0)
+        size = regression.theta_hat.shape[0]
+        growth = jnp.maximum(regression.half_log_det() - size / 2 * math.log(model.given["ridge"]), 0)
         confidence = jnp.sqrt(2 * (growth - math.log(model.failure)))
         return model.given["noise_std"] * confidence + math.sqrt(model.given["ridge"]) * norm_bound
 
     def act(key: Array, state: LinearState, arms: Array, t: Array) -> Array:
-        center, factor = model.regression(state)
-        return arms @ center + width_at(factor) * factor.inverse_norms(arms)
+        regression = state.regression
+        return arms @ regression.theta_hat + width_at(regression) * regression.widths(arms)
 
-    return model.policy(act)
+    return model.policy(act, stationary=True)

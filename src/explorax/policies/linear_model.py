@@ -7,6 +7,10 @@ The ridge λ is not discounted.  Russac et al. (NeurIPS 2019) have the same V an
 norm of V⁻¹ṼV⁻¹, where Ṽ has weights γ^{2(t−l)}.  Here the bonus is in the norm of V⁻¹, as for rewards that count
 γ^{t−l} times.  Since Ṽ ⪯ V, it is at least as large.
 
+The inverse L⁻¹ of the Cholesky factor of V = L Lᵀ is part of the state.  One more reward takes d² operations to update
+it (`linalg.grown_inverse`), and it is computed anew from the moments every `REBUILD_EVERY` rewards, so that rounding
+does not add up.  With a discount or a window it is computed anew with every reward.
+
 The memory has constant size for fixed and for changing arms.  Rewards may be any finite numbers.  If their means are
 not linear in the features, these policies are misspecified.  They are still played on rewards of 0 and 1, as baselines
 (`FAMILIES`).
@@ -19,12 +23,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.batching import where_needed
 from explorax.builders import filled
 from explorax.checks import can_be_squared, check_positive, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.history import Moments, check_forgetting
-from explorax.glm.linalg import Factor, factorize
+from explorax.glm.linalg import Factor, factorize, grown_inverse
 from explorax.policies import exploration
 from explorax.policies.base import Action, Policy
 from explorax.policies.checked import Expected, check_design, checked, size_and_dtype
@@ -33,18 +38,70 @@ from explorax.policies.settings import LinearSettings
 
 # The family that least squares models, and one on which it is played as a misspecified baseline.
 FAMILIES = ("gaussian", "bernoulli")
+REBUILD_EVERY = 512  # rewards after which the inverse factor is computed anew
+
+
+class Regression(NamedTuple):
+    """The ridge regression on a past, with what makes the next one cheap.
+
+    Attributes:
+        theta_hat: The estimate θ̂, of shape (d,).
+        inverse: The inverse L⁻¹ of the Cholesky factor of V, lower triangular, of shape (d, d).
+        age: The number of rewards since L⁻¹ was computed anew, of shape ().
+    """
+
+    theta_hat: Array
+    inverse: Array
+    age: Array
+
+    @classmethod
+    def of(cls, history: Moments, ridge: Array) -> "Regression":
+        """Compute the ridge regression from the moments of a past."""
+        theta, factor = ridge_regression(history, ridge)
+        return cls(theta, factor.inverse_root().T, jnp.zeros((), int))
+
+    def grown(self, history: Moments, ridge: Array, x: Array) -> "Regression":
+        """Return the regression after one more reward of an arm x, given the moments that have it."""
+        inverse = grown_inverse(self.inverse, x)
+        grown = Regression((inverse @ history.cross) @ inverse, inverse, self.age + 1)
+        return where_needed(grown.age >= REBUILD_EVERY, Regression.of, (history, ridge), grown)
+
+    def widths(self, arms: Array) -> Array:
+        """Return the norm ‖x_i‖ of each of K arms in the metric V⁻¹, of shape (K,)."""
+        return jnp.sqrt(jnp.sum((arms @ self.inverse.T) ** 2, axis=-1))
+
+    def draw(self, noise: Array) -> Array:
+        """Return V^−½ z, which turns z ~ N(0, I) into a draw from N(0, V⁻¹)."""
+        return noise @ self.inverse
+
+    def half_log_det(self) -> Array:
+        """Return log det(V)^½."""
+        return -jnp.sum(jnp.log(jnp.diagonal(self.inverse)))
 
 
 class LinearState(NamedTuple):
-    """Moments of the past, and the forced exploration.
+    """Moments of the past with their ridge regression, and the forced exploration.
 
     Attributes:
         history: The moments Σ X Xᵀ and Σ X Y.
         exploration: The plan of the forced exploration.
+        ridge: The ridge λ, of shape ().
+        regression: The ridge regression on the moments.
     """
 
     history: Moments
     exploration: exploration.Exploration
+    ridge: Array
+    regression: Regression
+
+    @property
+    def theta_hat(self) -> Array:
+        """The (d,) estimate θ̂."""
+        return self.regression.theta_hat
+
+    def completed(self) -> "LinearState":
+        """Return the state with the regression computed from the moments, as a snapshot without it needs."""
+        return self._replace(regression=Regression.of(self.history, self.ridge))
 
 
 class LinearModel:
@@ -95,17 +152,16 @@ class LinearModel:
     def init(self, arms: Array | int, key: Array) -> LinearState:
         """Return the state of a policy that has seen no rewards yet."""
         size, dtype = size_and_dtype(arms)
-        return LinearState(Moments.of(size, dtype, self.given["window"]), exploration.plan(self.given["warmup"], arms))
+        history, ridge = Moments.of(size, dtype, self.given["window"]), jnp.asarray(self.given["ridge"], dtype)
+        plan = exploration.plan(self.given["warmup"], arms)
+        return LinearState(history, plan, ridge, Regression.of(history, ridge))
 
-    def regression(self, state: LinearState) -> tuple[Array, Factor]:
-        """Return the ridge regression θ̂, and a factor of V."""
-        return ridge_regression(state.history, self.given["ridge"])
-
-    def policy(self, act: Callable[[Array, LinearState, Array, Array], Array]) -> Policy:
+    def policy(self, act: Callable[[Array, LinearState, Array, Array], Array], stationary: bool) -> Policy:
         """Return the policy that maximizes the scores of a rule.
 
         Args:
             act: Returns the (K,) scores for the arguments (key, state, arms, t).
+            stationary: Whether the scores do not depend on t.
 
         Returns:
             The policy.
@@ -116,12 +172,17 @@ class LinearModel:
             arm, forced = exploration.choose(state.exploration, scores, arms, t, mask)
             return Action(arm, scores, forced, jnp.asarray(True))
 
+        discount = self.given["discount"] if self.given["discount"] < 1 else None
+        forgets = discount is not None or self.given["window"] is not None
+
         def update(state: LinearState, arm: Array, x: Array, reward: Array) -> LinearState:
-            discount = self.given["discount"] if self.given["discount"] < 1 else None
             # A compiled loop cannot raise: what cannot be squared and summed counts as nothing.
             usable = can_be_squared(x, reward)
             x, reward = jnp.where(usable, x, 0), jnp.where(usable, reward, 0)
-            return state._replace(history=state.history.record(arm, x, reward, discount))
+            history = state.history.record(arm, x, reward, discount)
+            given = history, state.ridge
+            regression = Regression.of(*given) if forgets else state.regression.grown(*given, x)
+            return state._replace(history=history, regression=regression)
 
         return checked(
             init=self.init,
@@ -130,10 +191,10 @@ class LinearModel:
             expected=expected_arrays,
             check=check_finite_rewards,
             families=FAMILIES,
-        )
+        )._replace(stationary=stationary)
 
 
-def ridge_regression(history: Moments, ridge: float) -> tuple[Array, Factor]:
+def ridge_regression(history: Moments, ridge: float | Array) -> tuple[Array, Factor]:
     """Return the ridge regression θ̂, and a factor of V = λI + Σ x xᵀ."""
     size = history.cross.shape[0]
     factor = factorize(history.gram() + ridge * jnp.eye(size, dtype=history.cross.dtype))
