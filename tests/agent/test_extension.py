@@ -65,7 +65,7 @@ def test_one_compilation_for_each_power_of_two(kind):
     assert len(COMPILED) == before  # programs are shared
 
 
-@pytest.mark.parametrize("kind", EXTENDED)
+@pytest.mark.parametrize("kind", ["kept curvature", "whitened columns", "window"])
 def test_arms_added_one_by_one_are_as_good_as_those_given_at_once(kind):
     """Also after rewards, if no arm is added afterwards: draws depend on how a kept root is turned."""
     names = [f"arm {number}" for number in range(12)]
