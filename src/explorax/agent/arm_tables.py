@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jax import Array
 
@@ -157,21 +158,15 @@ class Pick(NamedTuple):
     converged: Any
     count: Any  # how often the policy chose it, in the decision and its repetitions; None if it has no probability
     exact: Any  # P(arm) if there is a formula, else the count
-    every: Any = None  # the same of every arm on offer, with their names (`Every`), if that was asked for
+    every: "Every | None" = None  # the same of every arm, if that was asked for
     pooled: int = 1  # the number of decisions that were counted together
 
 
 class Every(NamedTuple):
-    """The names of all arms on offer in a decision, and how often the policy chose each, or P(arm)."""
+    """How often the policy chose each arm in a decision, or P(arm), for several decisions, some of which are alike."""
 
-    names: list[Any]
-    found: np.ndarray
-
-    @classmethod
-    def of(cls, names: Sequence[Any], offered: np.ndarray | None, found: np.ndarray) -> "Every":
-        """Return what was found for the rows on offer, given what was found for all rows of a table."""
-        rows = list(range(len(names))) if offered is None else np.flatnonzero(offered).tolist()
-        return cls([names[row] for row in rows], found[rows])
+    found: np.ndarray  # (m, K)
+    which: np.ndarray  # (n,) the row of `found` that belongs to each decision
 
 
 class Listed(NamedTuple):
@@ -180,7 +175,7 @@ class Listed(NamedTuple):
     names: Sequence[Any]
     rows: np.ndarray  # (K, d)
     arms: Any  # (K or more, d) as the program takes them
-    offered: np.ndarray | None  # which of these may be pulled; None if all
+    offered: Any  # which of these may be pulled, a mask; None if all
 
     @property
     def choices(self) -> int:
@@ -197,8 +192,12 @@ class Listed(NamedTuple):
             stated = count if known is None else known
             return Pick(self.names[row], row, features, bool(forced), bool(converged), count, stated)
         found = np.asarray(known, float)
-        every = Every.of(self.names, self.offered, found)
+        every = Every(found[None], np.zeros(1, int))
         return Pick(self.names[row], row, features, bool(forced), bool(converged), count, found[row], every)
+
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Return the names and the rows of the arms that may be pulled."""
+        return named_rows(self.names, self.offered)
 
 
 class ListedEach(NamedTuple):
@@ -225,9 +224,8 @@ class ListedEach(NamedTuple):
         names, features = self.pick(rows)
         found, every = count if known is None else known, None
         if rule.vector:
-            each = [offered] * self.number if offered is None or offered.ndim == 1 else offered
-            every = [Every.of(self.naming(i), each[i], found[i]) for i in range(self.number)]
-            found = found[np.arange(self.number), rows]
+            decisions = np.arange(self.number)
+            every, found = Every(found, decisions), found[decisions, rows]
         return Pick(names, rows, features, forced.astype(bool), converged.astype(bool), count, found, every)
 
     def decide_alike(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
@@ -240,17 +238,17 @@ class ListedEach(NamedTuple):
         pool = repeated + np.bincount(own[~forced], minlength=len(repeated))
         total = int(pool.sum())
         count = np.where(forced, total * is_own, pool[rows])  # a forced arm is certain
-        every = None
-        if rule.vector:
-            certain = total * np.eye(len(repeated))
-            free = Every.of(self.naming(0), self.offered, pool.astype(float))
-            every = [
-                Every.of(self.naming(0), self.offered, certain[arm]) if was else free
-                for arm, was in zip(own.tolist(), forced.tolist(), strict=True)
-            ]
+        certain = total * (np.arange(len(pool)) == own[forced][:, None])
+        every = Every(np.vstack([pool, certain]), np.where(forced, np.cumsum(forced), 0))
         names, features = self.pick(rows)
-        picked = Pick(names, rows, features, forced, converged.astype(bool), count, count, every)
-        return picked._replace(pooled=total - rule.draws)
+        return Pick(
+            names, rows, features, forced, converged.astype(bool), count, count, every, pooled=total - rule.draws
+        )
+
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Return the names and the rows of the arms that may be pulled in decision i."""
+        offered = self.offered
+        return named_rows(self.naming(i), offered if offered is None or offered.ndim == 1 else offered[i])
 
     def played(self, rule: Rule, keys: Array, packed: Packed, first: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return what `rule.decide` returns for each decision, computed in batches."""
@@ -282,6 +280,12 @@ def listed_alike(names: Sequence[Any], tables: np.ndarray) -> ListedEach:
     return ListedEach(len(tables), *padded(tables), pick, lambda i: names)
 
 
+def named_rows(names: Sequence[Any], offered: np.ndarray | None) -> tuple[list[Any], np.ndarray]:
+    """Return the names and the rows of the arms of a table that may be pulled; all if `offered` is None."""
+    rows = np.arange(len(names)) if offered is None else np.flatnonzero(offered)
+    return [names[row] for row in rows.tolist()], rows
+
+
 def joined(tables: Sequence[Table]) -> ListedEach:
     """Return the offers of several tables, padded to the same size and joined to one array."""
     room = padded_size(max(len(table.rows) for table in tables))
@@ -297,7 +301,7 @@ def joined(tables: Sequence[Table]) -> ListedEach:
     return ListedEach(len(tables), rows, offered, pick, lambda i: tables[i].names)
 
 
-def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def padded(rows: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return tables (…, K, d) padded with rows of zeros, and a mask (…, K) of the rows that are arms."""
     *several_tables, count, features = rows.shape
     room = padded_size(count)
@@ -306,13 +310,21 @@ def padded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         arms[..., :count, :] = rows
         rows = arms
     mask = there(count, room)
-    return rows, np.broadcast_to(mask, (*several_tables, room)) if several_tables else mask
+    if not several_tables:
+        return rows, on_device(count, room)
+    return rows, np.broadcast_to(mask, (*several_tables, room))
 
 
 @lru_cache(maxsize=1024)
 def there(count: int, room: int) -> np.ndarray:
     """Return a mask of length `room` whose first `count` entries are true."""
     return np.arange(room) < count
+
+
+@lru_cache(maxsize=1024)
+def on_device(count: int, room: int) -> Array:
+    """Return the mask of `there` as an array of JAX, which a compiled program takes without a copy."""
+    return jax.device_put(there(count, room))
 
 
 @lru_cache(maxsize=1024)

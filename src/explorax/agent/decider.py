@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import compiled
-from explorax.agent.arm_tables import Among, AmongEach, Every, Pick
+from explorax.agent.arm_tables import Among, AmongEach, Pick
 from explorax.agent.compiled import Packed, Rule
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.log import Pending, as_ids
@@ -72,6 +72,7 @@ class Decider:
         self.known = Knowledge.of(policy, draws, explore_floor)
         self.rule = source.rule(policy, self.known)
         self.wide = source.dtype == "float64"
+        compiled.options()  # found out now, and not within the first decision
         with self.precision():
             keys = [instance_keys(seed, range(1), use)[0] for use in (POLICY, REPEAT, FLOOR)]
             self.keys = jnp.stack([jax.random.key_data(key) for key in keys])
@@ -99,7 +100,8 @@ class Decider:
         rule = self.rule_for(every)
         with self.precision():
             pick = offer.decide(rule, self.keys, now.packed, t)
-            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices)
+            # The number of choices is looked up only where it is needed.
+            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices if self.known.floor else 1)
 
     def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:
         """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""
@@ -108,17 +110,25 @@ class Decider:
             picks = offers.decide(rule, self.keys, now.packed, first)
         return picks, *self.known.stated(picks.count, picks.exact, offers.choices, picks.pooled)
 
-    def of_every(self, every: Every | None, pooled: int = 1) -> Propensities | None:
-        """Return the propensities of all arms on offer in a decision; None if they were not asked for."""
-        if every is None:
+    def of_every(self, offers: Offer | Offers, pick: Pick) -> list[Propensities] | None:
+        """Return the propensities of all arms on offer in each decision; None if they were not asked for.
+
+        Decisions that are alike share one record.
+        """
+        if pick.every is None:
             return None
-        names, found = every
-        return Propensities(names, *self.known.stated(found, found, len(names), pooled))
+        found, which = pick.every
+        chances, stderrs = self.known.stated(found, found, np.reshape(offers.choices, (-1, 1)), pick.pooled)
+        each = []
+        for i in range(len(found)):
+            names, rows = offers.on_offer(i)
+            each.append(Propensities(names, chances[i, rows], stderrs[i, rows]))
+        return [each[i] for i in which.tolist()]
 
     def propensities(self, now: Now, t: int, given: Any, among: Among) -> Propensities:
         """Return the propensities that decision t would state for each arm on offer."""
-        pick, *_ = self.decide(self.source.offer(now.arms, given, among), now, t, every=True)
-        found = self.of_every(pick.every)
+        offer = self.source.offer(now.arms, given, among)
+        (found,) = self.of_every(offer, self.decide(offer, now, t, every=True)[0]) or [None]
         assert found is not None
         return found
 
@@ -146,10 +156,8 @@ class Live:
         t = self.pending.take(1)
         pick, chance, stderr = decider.decide(offer, now, t, every)
         decision_id = self.pending.made_one(t, pick.row, pick.features)
-        known = decider.of_every(pick.every) if every else None
-        return Decision(
-            decision_id, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known
-        )
+        told = (pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
+        return Decision(decision_id, *told, *(decider.of_every(offer, pick) or ()) if every else ())
 
     def choose_many(self, given: Any, among: AmongEach, every: bool = False) -> Decisions:
         """Make the next decisions with the same state, and let them wait for their rewards."""
@@ -158,14 +166,8 @@ class Live:
         first = self.pending.take(offers.number)
         picks, chances, stderrs = decider.decide_many(offers, now, first, every)
         ids = self.pending.made(first, picks.row, picks.features)
-        known = None
-        if every:  # decisions of one law share a record
-            distinct = {id(one): one for one in picks.every}
-            stated = {place: decider.of_every(one, picks.pooled) for place, one in distinct.items()}
-            known = [stated[id(one)] for one in picks.every]
-        return Decisions(
-            ids, picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged, known
-        )
+        told = (picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
+        return Decisions(ids, *told, decider.of_every(offers, picks) if every else None)
 
     def learn(self, decision_id: int | Sequence[int] | np.ndarray, reward: Any) -> None:
         """Replace the state by the one that has learned these rewards, or raise and change nothing."""

@@ -35,6 +35,9 @@ class Offer(Protocol):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
 
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Return the names and the rows of the arms that may be pulled."""
+
 
 class Offers(Protocol):
     """The arms on offer in several decisions."""
@@ -49,6 +52,9 @@ class Offers(Protocol):
 
     def decide(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
         """Make as many decisions as there are offers, the first of them with the number `first`."""
+
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Return the names and the rows of the arms that may be pulled in decision i."""
 
 
 class Points(NamedTuple):
@@ -66,9 +72,7 @@ class Points(NamedTuple):
     def decide(self, rule: Rule, keys: Array, packed: Packed, first: int) -> Pick:
         """Make several decisions, each for the point of largest xᵀθ̃, the first of them with the number `first`."""
         if rule.vector:
-            raise InvalidArgument(
-                "The propensities of an infinite set of arms cannot be listed. Use Decision.propensity of a choice."
-            )
+            raise not_listed()
         size, number = self.set.n_features, self.number
         units, times = jnp.eye(size, dtype=self.dtype), np.arange(first, first + number)
         found = []
@@ -81,6 +85,11 @@ class Points(NamedTuple):
         chosen = points[:, 0].astype(self.dtype)
         count = np.all(points == points[:, :1], axis=2).sum(axis=1) if self.set.countable else None
         return Pick(list(chosen), np.zeros(number, np.int64), chosen, forced, converged, count, np.ones(number))
+
+
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Refuse to list infinitely many points."""
+        raise not_listed()
 
 
 class OnePoint(NamedTuple):
@@ -99,3 +108,14 @@ class OnePoint(NamedTuple):
         picks = Points(self.set, self.dtype, 1).decide(rule, keys, packed, t)
         point, count = picks.features[0], None if picks.count is None else int(picks.count[0])
         return Pick(point, 0, point, bool(picks.forced[0]), bool(picks.converged[0]), count, 1.0)
+
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Refuse to list infinitely many points."""
+        raise not_listed()
+
+
+def not_listed() -> InvalidArgument:
+    """Return the error that refuses the propensities of all points of an infinite set."""
+    return InvalidArgument(
+        "The propensities of an infinite set of arms cannot be listed. Use Decision.propensity of a choice."
+    )

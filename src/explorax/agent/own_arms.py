@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from explorax.agent.arm_tables import Among, Table, checked_names, padded_size
+from explorax.agent.arm_tables import Among, Listed, Table, checked_names, padded_size
 from explorax.errors import InvalidArgument, UnknownName
 
 
@@ -161,6 +161,12 @@ class Arms:
         if not mask.any():
             raise InvalidArgument("No arm is on offer. Add one, restore one, or name one in among.")
         return mask
+
+    @cached_property
+    def listed(self) -> Listed:
+        """All arms on offer now, with fixed features, for one decision."""
+        offered = self.offered(None)
+        return Listed(self.names, self.rows, self.matrix, None if offered is None else jax.device_put(offered))
 
     @cached_property
     def on_offer(self) -> OnOffer:

@@ -124,6 +124,8 @@ class Fixed(ArmSource):
                 f"given must be None for an agent with arms of its own, got {reprlib.repr(given)}. Call choose() "
                 "without arms, or add them by add_arm."
             )
+        if among is None:
+            return arms.listed
         return Listed(arms.names, arms.rows, arms.matrix, arms.offered(among))
 
     def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
