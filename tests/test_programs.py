@@ -55,3 +55,22 @@ def test_functions_drop_their_programs(kept):
     count = len(COMPILED)
     double(jnp.ones(8))
     assert len(COMPILED) - count <= 1
+
+
+@pytest.mark.parametrize("name", ["lin_ts", "uniform", "greedy", "epsilon_greedy"])
+def test_agents_of_one_shape_share_programs(name):
+    """However many agents there are, all alive, with fixed arms and with arms that change."""
+    random, agents = np.random.default_rng(0), []
+    counts = []
+    for number in range(20):
+        arms = random.uniform(-1, 1, (6, 2))
+        kind, given = ({"arms": arms}, ()) if number % 2 else ({"n_features": 2}, (arms,))
+        before = len(COMPILED)
+        agent = Agent(make(name), **kind, seed=number, draws=0)
+        agent.learn(agent.choose(*given).id, 1.0)
+        agents.append((agent, given))
+        counts.append(len(COMPILED) - before)
+    assert counts[2:] == [0] * 18
+    for agent, given in agents:
+        assert agent.choose(*given).row < 6
+    assert sum(counts) == sum(counts[:2])

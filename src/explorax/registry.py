@@ -9,7 +9,7 @@ this list.
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import TYPE_CHECKING, Any
 
 from explorax.builders import documented, setting_names
@@ -87,16 +87,18 @@ class Entry:
 
 @cache
 def builder_of(name: str) -> Callable[..., "Policy"]:
-    """Return the builder of a policy by name; the policies it builds have a recipe."""
+    """Return the builder of a policy by name; the policies it builds have a recipe, and share functions if equal."""
     bare: Callable[..., Policy] = getattr(importlib.import_module(f"explorax.policies.{name}"), name)
-    known = setting_names(bare)
+    known, shared = setting_names(bare), lru_cache(maxsize=64, typed=True)(bare)
 
     @wraps(bare)
     def build(**settings: Any) -> "Policy":
         from explorax.policies.base import Recipe
 
         check_names(f"setting of {name}", settings, known)
-        return bare(**settings)._replace(recipe=Recipe(name, settings))
+        # Equal settings give the same functions, so that programs compiled for one policy serve them all.
+        plain = all(value is None or isinstance(value, str | int | float) for value in settings.values())
+        return (shared if plain else bare)(**settings)._replace(recipe=Recipe(name, settings))
 
     knob = next({entry.knob: entry.grid[-1]} if entry.knob else {} for entry in ENTRIES if entry.name == name)
     call = f"{name}({', '.join(f'{setting}={value}' for setting, value in knob.items())})"

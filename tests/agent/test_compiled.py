@@ -78,12 +78,12 @@ def test_pieces_have_all_decisions_once_in_arrays_of_few_sizes(number):
 def test_numbers_of_arms_and_of_decisions_share_programs():
     agent = Agent(make("uniform"), n_features=2)
     before = len(COMPILED)
-    for count in range(9, 41):  # to 10, 16, 20, 32 or 50 rows; without a mask where that is the number of arms
+    for count in range(9, 41):  # to 16, 32 or 64 rows
         assert max(agent.choose_many(np.ones((3, count, 2))).rows) < count
-    assert len(COMPILED) - before <= 9
+    assert len(COMPILED) - before <= 3
     for count in range(1, 33):  # 8, 16 or 32 at a time
         assert len(agent.choose_many(np.ones((count, 8, 2)))) == count
-    assert len(COMPILED) - before <= 12
+    assert len(COMPILED) - before <= 6
 
 
 def test_an_array_and_a_list_of_tables_are_decided_alike():
@@ -99,8 +99,7 @@ def test_arms_that_are_added_share_programs():
     for name in range(3, 40):
         agent.add_arm(name, [1.0, 0.5])
         agent.choose()
-    # Room for 11, 22 and 44 arms, each of them taken or not, and where programs are small some for the new arrays.
-    assert len(COMPILED) - before <= 16
+    assert len(COMPILED) - before <= 4  # with room for 8, 16, 32 and 64 arms
 
 
 def test_points_of_a_set_share_programs():

@@ -255,6 +255,19 @@ def test_a_transformer_fitted_without_names(names):
     np.testing.assert_array_equal(Encoder.loads(encoder.dumps()).transform(rows), expected)
 
 
+def test_a_transformer_completes_arms_by_encoding_whole_rows():
+    columns = ["device", "age", "price"]
+    mixed = make_pipeline(make_column_transformer((OneHotEncoder(), ["device"]), remainder="passthrough"), PCA(2))
+    encoder = Encoder.from_transformer(mixed.fit(pd.DataFrame(SAMPLE)[columns]), columns)
+    rows = pd.DataFrame(ROWS)[columns].to_dict("records")
+    arms, contexts = [{"price": row["price"]} for row in rows], [{k: r[k] for k in columns[:2]} for r in rows[:2]]
+    assert encoder.part(arms).shape == (len(arms), 0)
+    found = encoder.completed(encoder.part(arms), arms, contexts)
+    for context, encoded in zip(contexts, found, strict=True):
+        whole = encoder.transform([{**context, **arm} for arm in arms])
+        np.testing.assert_allclose(encoded, whole, rtol=1e-12, atol=1e-12)  # products of other batches round otherwise
+
+
 def test_a_transformer_gets_floats_where_all_are_numbers():
     encoder = Encoder.from_transformer(FunctionTransformer(np.log1p, feature_names_out="one-to-one"), ["x", "y"])
     expected = [[np.log(4.0), np.log(1.5)]]  # NumPy has no logarithm of objects

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from explorax import Encoder, arm_sets, errors, make
+from explorax.agent.compiled import Packed
 from explorax.agent.decider import Decider
 from explorax.agent.sources import KINDS, ArmSource, Fixed, read_source
 from explorax.policies.base import Policy
@@ -42,9 +43,10 @@ def test_only_fixed_arms_are_what_a_policy_starts_from_and_is_extended_by():
     state = source.begin(policy, own, None)
     assert state.memory.past.counts.shape == (5,)
     more = own.added("f", np.zeros(3), None)
-    assert len(source.extend(policy, state, more).memory.past.counts) == len(more.rows) > 5
+    packed = Packed.of(state)
+    assert len(source.extend(policy, packed, more).state().memory.past.counts) == len(more.rows) > 5
     changing, none = source_of(n_features=3)
-    assert changing.extend(policy, state, none) is state
+    assert changing.extend(policy, packed, none) is packed
     assert changing.begin(policy, none, None).memory.past.features.shape[1] == 3
 
 
@@ -54,7 +56,8 @@ def test_features_and_attributes_of_an_arm_are_read():
     assert (row.tolist(), attributes) == ([1.0, 2.0, 3.0], None)
     source, own = source_of(**SOURCES["context"])
     row, attributes = source.read(own, "new", {"age": np.int32(3)})
-    assert (row.shape, attributes) == ((0,), {"age": 3.0})
+    np.testing.assert_array_equal(row, ENCODER.part([{"age": 3.0}])[0])
+    assert attributes == {"age": 3.0}
 
 
 def test_policies_that_an_infinite_set_cannot_have():

@@ -12,6 +12,7 @@ from explorax import theory
 from explorax.errors import InvalidArgument
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
+from explorax.policies import exploration
 
 RNG = np.random.default_rng(11)
 ARMS = RNG.uniform(-1, 1, (10, 4))
@@ -184,6 +185,22 @@ def test_exploration_kinds():
     assert forced_arms() == list(qr(ARMS.T, pivoting=True)[2][:4])
     assert forced_arms(warmup="first") == [0, 1, 2, 3]
     assert forced_arms(warmup="none") == []
+
+
+def test_repetitions_of_a_forced_decision_share_the_search_for_a_basis():
+    """Each with a search of its own, the first decision among many arms would take as long as all of them."""
+    plan, repetitions = exploration.plan("basis", 4), 7
+
+    def repeated(scores):
+        return jax.vmap(lambda own: exploration.choose(plan, own, jnp.asarray(ARMS), 2, jnp.ones(10, bool)))(scores)
+
+    several = jnp.asarray(RNG.normal(size=(repetitions, 10)))
+    arms, forced = repeated(several)
+    assert forced.all()
+    assert arms.tolist() == [qr(ARMS.T, pivoting=True)[2][2]] * repetitions
+    program = str(jax.make_jaxpr(repeated)(several))
+    assert "[10,4]" in program  # where the search goes over all arms
+    assert f"[{repetitions},10,4]" not in program
 
 
 @pytest.mark.parametrize("name", ["glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm"])

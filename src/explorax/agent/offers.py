@@ -86,7 +86,6 @@ class Points(NamedTuple):
         count = np.all(points == points[:, :1], axis=2).sum(axis=1) if self.set.countable else None
         return Pick(list(chosen), np.zeros(number, np.int64), chosen, forced, converged, count, np.ones(number))
 
-
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Refuse to list infinitely many points."""
         raise not_listed()

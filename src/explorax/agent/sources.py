@@ -63,7 +63,9 @@ class ArmSource(ABC):
 
     def rule(self, policy: Policy, known: Knowledge) -> Rule:
         """Return the rule by which the policy decides; raise if it cannot decide on arms of this kind."""
-        return one_rule(policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor, policy.stationary)
+        return one_rule(
+            policy.act, policy.probabilities, policy.redraw, known.repetitions, known.floor, policy.stationary
+        )
 
     def begin(self, policy: Policy, arms: Arms, key: Array) -> State:
         """Return the state from which a policy starts, given the agent's own arms."""

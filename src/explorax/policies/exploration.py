@@ -153,7 +153,9 @@ def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> 
     else:
         order = exploration.arms % arms.shape[0]
     in_turn = order[t % exploration.cycle % jnp.minimum(order.shape[0], jnp.sum(mask))]
-    return jnp.where(mask[in_turn], in_turn, counted(in_turn, mask))
+    # What `counted` returns, by a single operation: a program that has many of them is slow even if it skips them.
+    on_offer = jnp.sort(jnp.where(mask, jnp.arange(arms.shape[0]), arms.shape[0]))
+    return jnp.where(mask[in_turn], in_turn, on_offer[in_turn % jnp.sum(mask)].astype(in_turn.dtype))
 
 
 def best(scores: Array, mask: Array | None = None) -> Array:

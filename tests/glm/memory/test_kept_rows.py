@@ -9,10 +9,11 @@ from explorax.errors import HistoryFull, InvalidArgument
 from explorax.glm import families
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped, Rows
-from explorax.glm.memory import constant
+from explorax.glm.memory import constant, kept_rows
 from explorax.glm.memory.base import GRAM_RIDGE, Estimator
-from explorax.glm.memory.kept_rows import KeptRows
+from explorax.glm.memory.kept_rows import KeptRows, on_filled
 from tests.glm.memory.wanted import wanted
+from tests.helpers import assert_same
 from tests.problems import random_rows
 
 D, ROOM, ROUNDS = 3, 20, 30
@@ -90,3 +91,32 @@ def test_what_a_summary_forgot_is_not_known_again(forgetful):
         KeptRows.of(wanted(D)).adopting(ESTIMATOR, RIDGE, summary, RIDGE)
     assert forgetful.extended(ESTIMATOR, RIDGE, jnp.asarray(X)) is forgetful
     assert forgetful.n_arms is None
+
+
+@pytest.mark.parametrize("filled", [1, 3, 4, 5, 9])
+def test_fits_go_over_few_rows_with_the_same_result(filled, monkeypatch):
+    """A memory of 10 rows that is cut to 4 or 8 of them while no more are filled."""
+
+    def found():
+        memory = KeptRows.of(wanted(D, ridge=float(RIDGE), capacity=10))
+        for x, reward in zip(X[:filled], REWARDS[:filled], strict=True):
+            memory = memory.learn(ESTIMATOR, RIDGE, 0, x, reward)
+        tilts = jnp.asarray(X[:4])
+        tilted = jax.vmap(lambda tilt: memory.tilted(ESTIMATOR, RIDGE, jnp.asarray(X), tilt))(tilts)
+        on_others = memory.scores_on(ESTIMATOR, RIDGE, jnp.asarray(X), memory.past, memory.theta_hat)
+        return memory.theta_hat, memory.inverse_root(ESTIMATOR, RIDGE), memory.gram(), tilted, on_others
+
+    whole = found()
+    monkeypatch.setattr(kept_rows, "SIZES", (4, 8))
+    assert_same(found(), whole, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_beyond_the_rows_filled_is_not_looked_at(monkeypatch):
+    monkeypatch.setattr(kept_rows, "SIZES", (4, 8))
+    past = learned(rounds=ROOM).past
+    looked_at = [int(on_filled(jnp.asarray(n), lambda rows: jnp.asarray(len(rows.counts)), past)) for n in (0, 4, 5, 9)]
+    assert looked_at == [4, 4, 8, ROOM]
+    each = jax.vmap(lambda n: on_filled(n, lambda rows: jnp.asarray(len(rows.counts)), past))(jnp.asarray([0, 9]))
+    assert each.tolist() == [ROOM, ROOM]  # in a batch with rows of their own
+    several = jax.vmap(lambda x: on_filled(jnp.asarray(5), lambda rows, x: x * len(rows.counts), past, x))(jnp.ones(2))
+    assert several.tolist() == [8, 8]  # in a batch that shares the rows

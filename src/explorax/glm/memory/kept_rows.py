@@ -17,7 +17,7 @@ from jax.typing import ArrayLike
 from explorax.checks import can_be_squared
 from explorax.errors import InvalidArgument
 from explorax.glm.history import Grouped, Rows, check_room
-from explorax.glm.linalg import draw_tilt
+from explorax.glm.linalg import draw_tilt, factorize
 from explorax.glm.memory.base import (
     Change,
     Estimator,
@@ -25,10 +25,10 @@ from explorax.glm.memory.base import (
     Memory,
     Wanted,
     check_adoptable,
-    exact_root,
     exact_widths,
     tilted_fit,
 )
+from explorax.glm.problem import hessian, posed
 
 SIZES = (256, 2048)  # numbers of rows, beside the capacity, that work on rows is compiled for
 
@@ -110,7 +110,12 @@ class KeptRows(NamedTuple):
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
         """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹."""
-        return on_filled(self.past.seen, partial(exact_root, estimator), self.past, ridge, self.theta_hat)
+
+        def curvature(rows: Rows, ridge: Array, theta: Array) -> Array:
+            return hessian(estimator.family, posed(rows, ridge=ridge), theta)
+
+        # The factor does not go over rows: once is enough for all numbers of them.
+        return factorize(on_filled(self.past.seen, curvature, self.past, ridge, self.theta_hat)).inverse_root()
 
     def columns(self) -> Array:
         """Return the rows as the columns of a matrix, of shape (d, capacity)."""

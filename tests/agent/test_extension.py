@@ -1,0 +1,97 @@
+"""Arms that are added to a state: as if the policy had done it alone, with one program for each room."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import Agent, make
+from explorax.agent.compiled import Packed
+from explorax.agent.extension import extended, filled_up
+from tests.helpers import COMPILED, assert_same
+
+ARMS = np.random.default_rng(0).uniform(-1, 1, (40, 3))
+EXTENDED = {  # one policy for each kind of state that is extended; forced rounds know the first arms only
+    "kept curvature": partial(make, "glm_tsl", warmup="none"),
+    "whitened columns": partial(make, "ucb_glm", warmup="none"),
+    "ensemble": partial(make, "glm_ensemble", warmup="none", members=3),
+    "constrained": partial(make, "ofuglb_e", horizon=100, warmup="none"),
+    "discount": partial(make, "glm_tsl", warmup="none", discount=0.9),
+    "window": partial(make, "glm_tsl", warmup="none", window=5),
+}
+
+
+@pytest.mark.parametrize("kind", EXTENDED)
+def test_the_result_is_that_of_the_policys_own_function(kind):
+    policy = EXTENDED[kind]()
+    state = policy.init(ARMS[:5])
+    for arm in (0, 3, 3):
+        state = policy.update(state, arm, ARMS[arm], 1.0)
+    more = np.zeros((8, 3), state.ridge.dtype if hasattr(state, "ridge") else jnp.zeros(0).dtype)
+    more[:6] = ARMS[:6]
+    found = extended(policy.extend, Packed.of(state), jnp.asarray(more)).state()
+    assert_same(found, policy.extend(state, jnp.asarray(more)), rtol=1e-5, atol=1e-6)
+    more[6] = ARMS[6]  # there is room for it
+    again = extended(policy.extend, Packed.of(found), jnp.asarray(more)).state()
+    assert_same(again, policy.extend(found, jnp.asarray(more)), rtol=1e-5, atol=1e-6)
+
+
+def test_arrays_are_filled_up_with_zeros():
+    filled = filled_up(np.ones((2, 1)), (3, 2))
+    assert filled.tolist() == [[1, 0], [1, 0], [0, 0]]
+    same = np.ones(3)
+    assert filled_up(same, (3,)) is same
+
+
+@pytest.mark.parametrize("kind", ["kept curvature", "whitened columns"])
+def test_one_compilation_for_each_power_of_two(kind):
+    agent = Agent(EXTENDED[kind](), arms=ARMS[:5, :2], draws=0)
+    agent.add_arm("first", [0.5, 0.5])  # with room for 8
+    before = len(COMPILED)
+    for number, row in enumerate(ARMS):
+        agent.add_arm(f"arm {number}", row[:2])
+    assert len(COMPILED) - before <= 3  # with room for 16, 32 and 64
+    before = len(COMPILED)
+    for number in range(10):
+        agent.retire_arm(f"arm {number}")
+        agent.update_arm(f"arm {number + 20}", [0.1, number / 10])
+        agent.restore_arm(f"arm {number}")
+    assert len(COMPILED) == before
+    other = Agent(EXTENDED[kind](), arms=ARMS[:5, :2], draws=0)
+    for number, row in enumerate(ARMS):
+        other.add_arm(f"arm {number}", row[:2])
+    assert len(COMPILED) == before  # programs are shared
+
+
+@pytest.mark.parametrize("kind", ["kept curvature", "whitened columns", "window"])
+def test_arms_added_one_by_one_are_as_good_as_those_given_at_once(kind):
+    """Also after rewards, if no arm is added afterwards: draws depend on how a kept root is turned."""
+    names = [f"arm {number}" for number in range(12)]
+    whole = Agent(EXTENDED[kind](), arms=dict(zip(names, ARMS, strict=False)), draws=0)
+    grown = Agent(EXTENDED[kind](), arms=dict(zip(names[:3], ARMS, strict=False)), draws=0)
+    for number in range(3, 12):
+        grown.add_arm(names[number], ARMS[number])
+    for t in range(20):
+        made = [agent.choose(among=names[t % 5 :]) for agent in (whole, grown)]
+        assert made[0].arm == made[1].arm
+        for agent, decision in zip((whole, grown), made, strict=True):
+            agent.learn(decision.id, float(t % 2))
+
+
+@pytest.mark.parametrize("policy", ["glm_tsl", "lin_ts", "uniform"])
+def test_retired_arms_keep_what_was_learned_and_still_learn(policy):
+    names = [f"arm {number}" for number in range(6)]
+    plain, changed = (Agent(make(policy), arms=dict(zip(names, ARMS, strict=False)), draws=0) for _ in range(2))
+    waiting = {agent: [agent.choose() for _ in range(8)] for agent in (plain, changed)}
+    changed.retire_arm("arm 4")
+    changed.retire_arm("arm 1")
+    for agent, made in waiting.items():
+        agent.learn([each.id for each in made], [float(each.row % 2) for each in made])  # late, also for the retired
+    left = [name for name in names if name not in ("arm 1", "arm 4")]
+    assert [plain.choose(among=left).arm for _ in range(5)] == [changed.choose().arm for _ in range(5)]
+    changed.restore_arm("arm 1")
+    changed.restore_arm("arm 4")
+    assert [plain.choose().arm for _ in range(5)] == [changed.choose().arm for _ in range(5)]
+    jax.tree.map(np.testing.assert_array_equal, plain.state, changed.state)
