@@ -38,7 +38,9 @@ def main() -> None:
             for measure in order:
                 turn |= measure(Path(folder), options.command)
             turns.append(turn)
-            print("  ".join(f"{name}: {turn[name]:.1f} s" for name in (HERE, AGAIN, THERE)), file=sys.stderr, flush=True)
+            print(
+                "  ".join(f"{name}: {turn[name]:.1f} s" for name in (HERE, AGAIN, THERE)), file=sys.stderr, flush=True
+            )
     print(f"{'CPU seconds':<18} {'median':>7}  ratio: median, least, largest")
     for name in (HERE, AGAIN, THERE):
         ratios = sorted(turn[name] / turn[THERE] for turn in turns)

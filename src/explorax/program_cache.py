@@ -27,6 +27,7 @@ from explorax.errors import InvalidArgument, shown
 from explorax.files import remove_leftovers, temporary
 
 VARIABLE = "EXPLORAX_PROGRAMS"  # the environment variable by which worker processes know the directory
+SETTING = "jax_compilation_cache_dir"  # JAX's own
 LARGEST = 2**29  # bytes of all programs together
 ENDING = ".program"
 CHECKSUM = hashlib.sha256().digest_size  # bytes
@@ -42,7 +43,7 @@ class Shelf:
         self._path = directory  # by the name that JAX uses
 
     def get(self, key: str) -> bytes | None:
-        """Return the program of a key, or None if there is none or its file is damaged."""
+        """Return the program of a key, or None if it is missing or its file is damaged."""
         path = self.path_of(key)
         try:
             content = path.read_bytes()
@@ -86,20 +87,20 @@ def cache_programs(directory: str | os.PathLike[str] | None = None) -> Path | No
             `explorax/programs` in the user's cache directory, such as `~/.cache`.
 
     Returns:
-        The directory that programs of this CPU and version of JAX are kept in; None if there is none.
+        The directory that programs of this CPU and version of JAX are kept in; None if nothing is kept.
 
     Raises:
         InvalidArgument: If `directory` is not a path.
 
     Example:
         >>> import explorax
-        >>> where = explorax.cache_programs()  # doctest: +SKIP
+        >>> where = explorax.cache_programs()
     """
     import jax
 
     if not isinstance(directory, str | os.PathLike | None):
         raise InvalidArgument(f"directory must be a path, got {shown(directory)}. Leave it out for the user's cache.")
-    set_already: str | None = jax.config.jax_compilation_cache_dir
+    set_already: str | None = getattr(jax.config, SETTING)
     root = chosen(directory)
     if set_already and not (root and Path(set_already).parent == root):
         return Path(set_already)
@@ -112,7 +113,7 @@ def cache_programs(directory: str | os.PathLike[str] | None = None) -> Path | No
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")  # they would not be checked
-    jax.config.update("jax_compilation_cache_dir", str(programs))
+    jax.config.update(SETTING, str(programs))
     return programs
 
 
@@ -120,6 +121,11 @@ def inherit() -> None:
     """Use the programs of the process that started this one, if it keeps any."""
     if VARIABLE in os.environ:
         cache_programs()
+
+
+def bequeath_none() -> None:
+    """Let processes that are started later keep no programs."""
+    os.environ.pop(VARIABLE, None)
 
 
 def chosen(directory: str | os.PathLike[str] | None) -> Path | None:
@@ -146,11 +152,10 @@ def user_cache() -> Path | None:
 
 
 def fingerprint() -> str:
-    """Return a name for all that machine code depends on and JAX's keys do not hold: the CPU, and versions."""
+    """Return a name for what files depend on and JAX's keys may not hold: the CPU and the version of JAX."""
     import jax
-    import jaxlib
 
-    parts = [jax.__version__, jaxlib.__version__, platform.system(), platform.machine(), *cpu()]
+    parts = [jax.__version__, platform.system(), platform.machine(), *cpu()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -170,7 +175,7 @@ def replace_cache_of_jax() -> bool:
 
     if not all(hasattr(compilation_cache, name) for name in ("get_file_cache", "reset_cache")):
         return False
-    compilation_cache.get_file_cache = lambda path: (Shelf(Path(path)), path)
+    vars(compilation_cache)["get_file_cache"] = lambda path: (Shelf(Path(path)), path)
     compilation_cache.reset_cache()  # of another directory
     return True
 

@@ -50,10 +50,12 @@ def use_data(directory: Path | None) -> None:
 
 def use_cache(options: argparse.Namespace) -> None:
     """Keep compiled programs on disk for the next run, unless --no-cache was given."""
-    if options.cache:
-        from explorax.program_cache import cache_programs
+    from explorax import program_cache
 
-        cache_programs()
+    if options.cache:
+        program_cache.cache_programs()
+    else:
+        program_cache.bequeath_none()
 
 
 def run_own(options: argparse.Namespace) -> int:

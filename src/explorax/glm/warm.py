@@ -238,9 +238,7 @@ def is_right(
     return found.converged & (error <= tolerance + share * bound)
 
 
-def settle(
-    family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float, *, rarely: bool
-) -> Descent:
+def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float, *, rarely: bool) -> Descent:
     """Make steps until they are as small as the tolerance asks for.
 
     A few cheap steps come first, or the kernel if there is a GPU.  Newton steps follow only for the elements of a batch
