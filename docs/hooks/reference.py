@@ -48,7 +48,7 @@ AREAS = {
     "simulation": Area(
         "Simulation",
         "Play a policy against random problems, and read what came of it.",
-        ("explorax.simulation", "explorax.record"),
+        ("explorax.simulation", "explorax.record", "explorax.program_cache"),
     ),
     "environments": Area(
         "Environments and data",

@@ -63,6 +63,7 @@ from explorax.policies.settings import OnlineSettings as OnlineSettings
 from explorax.policies.sgd_ts import sgd_ts as sgd_ts
 from explorax.policies.ucb_glm import ucb_glm as ucb_glm
 from explorax.policies.uniform import uniform as uniform
+from explorax.program_cache import cache_programs as cache_programs
 from explorax.record import Records as Records
 from explorax.registry import Entry as Entry
 from explorax.registry import list_policies as list_policies

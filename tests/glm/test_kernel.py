@@ -152,7 +152,7 @@ def test_plain_steps_finish_what_the_kernel_leaves(monkeypatch):
     left = run("bernoulli", history, kept, tilt)
     assert not left.converged
     given = kept.posed(history, ridge=jnp.float32(RIDGE), tilt=tilt)
-    found = warm.newton_steps(families.bernoulli, TOLERANCE, given, left)
+    found = warm.newton_steps(families.bernoulli, TOLERANCE, False, given, left)
     seen = np.asarray(history.counts) > 0
     expected = history.features @ exactly("bernoulli", history, tilt)
     assert found.converged

@@ -234,7 +234,7 @@ def with_a_root_at_every_place(family, history, tilt, start, tolerance):
     kept = warm.start(history.features, jnp.asarray(RIDGE, start.dtype))
     problem, nothing = kept.posed(history, ridge=jnp.asarray(RIDGE, start.dtype), tilt=tilt), jnp.zeros((), int)
     near = kernel.Descent(start, start @ kept.columns, nothing, jnp.asarray(False), start)
-    return warm.newton_steps(families.get(family), tolerance, problem, near)
+    return warm.newton_steps(families.get(family), tolerance, False, problem, near)
 
 
 def with_elimination(family, history, tilt, start, tolerance):

@@ -3,7 +3,7 @@
 import io
 import multiprocessing
 import os
-from collections import Counter
+from collections import Counter, deque
 
 import pytest
 
@@ -45,6 +45,18 @@ def test_an_idle_worker_takes_from_the_longest_queue():
         queue.clear()
     pool.assign(idle, workers, watcher)
     assert idle.task is None
+
+
+def test_a_short_task_stays_with_the_worker_that_has_its_program():
+    tasks = [task for task in expand(study(), False) if task.program == expand(study(), False)[0].program]
+    busy, idle = (pool.Worker(number, None, FakePipe(), deque()) for number in range(2))
+    watcher = Lines(tasks, TASKS, io.StringIO())
+    busy.task, busy.queue = tasks[0], deque(tasks[1:])
+    pool.assign(idle, [busy, idle], watcher)
+    assert idle.task is None
+    busy.queue = deque(task._replace(rounds=pool.SHORT) for task in tasks[1:])
+    pool.assign(idle, [busy, idle], watcher)
+    assert idle.task == tasks[-1]._replace(rounds=pool.SHORT)
 
 
 def test_failures_in_a_worker_become_errors():

@@ -13,7 +13,7 @@ from typing import Any
 
 from explorax import devices
 from explorax.cli import arena, commands, texts
-from explorax.cli.arena import add_arena
+from explorax.cli.arena import add_arena, add_caching
 from explorax.cli.commands import BAD_USAGE, FAILED, complain
 from explorax.cli.stopping import Stopped, stoppable
 from explorax.errors import ExploraxError, RunFailed
@@ -59,8 +59,8 @@ def run(given: Sequence[str]) -> int:
 
 
 def without_places(given: Sequence[str]) -> list[str]:
-    """Return the arguments without --out DIR and --data DIR, which have no influence on results."""
-    kept = list(given)
+    """Return the arguments without --out DIR, --data DIR and --no-cache, which have no influence on results."""
+    kept = [one for one in given if one != "--no-cache"]
     for option in ("--out", "--data"):
         kept = [one for one in kept if not one.startswith(f"{option}=")]
         if option in kept:
@@ -127,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     benches = bench.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
     engine = add(benches, "engine", "measure decisions per second of each policy")
     engine.add_argument("--quick", action="store_true", help="a rough measurement that takes little time")
+    add_caching(engine)
     engine.set_defaults(action=commands.bench_engine)
     return top
 
@@ -238,6 +239,7 @@ def add_running(to: argparse.ArgumentParser, out: str) -> None:
     """Add the options that all runs have in common."""
     to.add_argument("--out", type=Path, metavar="DIR", help=f"output directory (default: {out})")
     to.add_argument("--processes", type=int, metavar="P", help="number of processes on a CPU (default: all cores)")
+    add_caching(to)
     add_judging(to)
 
 

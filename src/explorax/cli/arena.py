@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from explorax.cli.commands import DONE, print_files, print_warnings, use_data
+from explorax.cli.commands import DONE, print_files, print_warnings, use_cache, use_data
 from explorax.cli.stopping import resumable
 from explorax.text import table
 
@@ -52,7 +52,18 @@ def add_arena(to: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="DIR", help="output directory (default: results/arena, or results/arena-quick)"
     )
     to.add_argument("--processes", type=int, metavar="P", help="number of processes on a CPU (default: all cores)")
+    add_caching(to)
     to.set_defaults(action=arena)
+
+
+def add_caching(to: argparse.ArgumentParser) -> None:
+    """Add the option that leaves compiled programs on disk alone."""
+    to.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_false",
+        help="compile all programs, and keep none of them on disk for the next run",
+    )
 
 
 def arena(options: argparse.Namespace) -> int:
@@ -66,6 +77,7 @@ def arena(options: argparse.Namespace) -> int:
     from explorax.arena.tournament import run, tournament
 
     use_data(options.data)
+    use_cache(options)
     given = {name: getattr(options, name) for name in ("problems", "rounds", "instances", "tuning", "seed")}
     given = {name: value for name, value in given.items() if value is not None}
     if options.quick:

@@ -48,6 +48,16 @@ def use_data(directory: Path | None) -> None:
         os.environ["EXPLORAX_DATA"] = str(directory.resolve())  # which workers inherit
 
 
+def use_cache(options: argparse.Namespace) -> None:
+    """Keep compiled programs on disk for the next run, unless --no-cache was given."""
+    from explorax import program_cache
+
+    if options.cache:
+        program_cache.cache_programs()
+    else:
+        program_cache.bequeath_none()
+
+
 def run_own(options: argparse.Namespace) -> int:
     """Run the study of a settings file, or print an example of one.
 
@@ -84,6 +94,7 @@ def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
     from explorax.runner import Figure, kept, run
 
     figure = Figure(options.log, options.bound)
+    use_cache(options)
     with resumable(lambda: kept(out)):
         outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
     return conclude(outputs, options)
@@ -183,5 +194,6 @@ def show_theory(options: argparse.Namespace) -> int:
 
 def bench_engine(options: argparse.Namespace) -> int:
     """Measure and print the speed of simulations; return the exit code."""
+    use_cache(options)
     importlib.import_module("explorax.bench").engine(quick=options.quick)
     return DONE

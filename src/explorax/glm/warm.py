@@ -96,9 +96,9 @@ def afresh(family: Family, history: Grouped, theta: Array, ridge: Array) -> Warm
     return warm._replace(scores=scores, root=root, built=scores)
 
 
-def build(family: Family, problem: Problem, scores: Array) -> Array:
+def build(family: Family, problem: Problem, scores: Array, rarely: bool = False) -> Array:
     """Build the root W of the inverse curvature at these scores."""
-    return factorize(curvature(family, problem, scores)).inverse_root()
+    return factorize(curvature(family, problem, scores), rarely).inverse_root()
 
 
 def forget(family: Family, warm: Warm, recent: Recent | None, discount: Array | None) -> Warm:
@@ -156,14 +156,14 @@ def refit(
     Returns:
         The estimate with its scores, and what is kept for the next fit.
     """
-    estimate = settle(family, warm, problem, theta, tolerance)
+    estimate = settle(family, warm, problem, theta, tolerance, rarely=True)
     off = family.self_concordance * problem.largest(estimate.scores - warm.built)
     off = off if warm.faded is None else off + warm.faded
     stale = (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
 
     def rebuilt(theta: Array, problem: Problem) -> tuple[Array, Array, Array, Array]:
         scores = problem.rows.scores(theta)  # free of the rounding that many small steps add up
-        return scores, build(family, problem, scores), scores, jnp.zeros((), int)
+        return scores, build(family, problem, scores, rarely=True), scores, jnp.zeros((), int)
 
     kept = (estimate.scores, warm.root, warm.built, warm.age)
     scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, problem), kept)
@@ -197,7 +197,7 @@ def descend(
     Returns:
         The estimate with its scores, and whether it has converged in the sense of `is_right`.
     """
-    found = settle(family, warm, problem, theta, tolerance)
+    found = settle(family, warm, problem, theta, tolerance, rarely=False)
     check = partial(is_right, family, tolerance)
     if right is None:
         return found._replace(converged=check(problem, found))
@@ -238,11 +238,19 @@ def is_right(
     return found.converged & (error <= tolerance + share * bound)
 
 
-def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float) -> Descent:
+def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float, *, rarely: bool) -> Descent:
     """Make steps until they are as small as the tolerance asks for.
 
     A few cheap steps come first, or the kernel if there is a GPU.  Newton steps follow only for the elements of a batch
     that need more.
+
+    Args:
+        family: The reward family.
+        warm: What is kept of the nearby θ.
+        problem: The optimization problem F, with arms as columns.
+        theta: The nearby θ, of shape (d,).
+        tolerance: The largest error of a score.
+        rarely: Whether Newton steps are rare.  They are after one more reward, and not with the tilts of a theory.
 
     Returns:
         The end of the descent, with `converged` if steps have become small enough.
@@ -258,7 +266,8 @@ def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance
         near = cheaply()
     if warm.faded is not None:
         near = near._replace(converged=near.converged & (warm.faded <= TRUSTED))
-    return where_needed(~near.converged, partial(newton_steps, family, tolerance), (problem, near), near)
+    newtonian = partial(newton_steps, family, tolerance, rarely)
+    return where_needed(~near.converged, newtonian, (problem, near), near)
 
 
 class Kept(NamedTuple):
@@ -298,11 +307,11 @@ def aim_by(root: Array, slope: Array, off: Array) -> Aim:
     return Aim(direction, jnp.isfinite(energy), off, Kept(root, slope, energy, off))
 
 
-def newton_steps(family: Family, tolerance: float, problem: Problem, near: Descent) -> Descent:
+def newton_steps(family: Family, tolerance: float, rarely: bool, problem: Problem, near: Descent) -> Descent:
     """Make damped Newton steps from the end of another descent until they converge."""
 
     def aim(now: Place) -> Aim:
-        root = build(family, problem, now.scores_of(problem))
+        root = build(family, problem, now.scores_of(problem), rarely)
         direction, _ = downhill(root, gradient(family, problem, now.theta, now.scores_of(problem)))
         return Aim(direction, jnp.isfinite(jnp.sum(direction)))
 

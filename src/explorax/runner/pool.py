@@ -2,7 +2,8 @@
 
 Each worker shares one pipe with this process and nothing else: a worker that is killed closes its pipe, and breaks
 nothing that other workers use.  Tasks that share a compiled program are queued for one worker, so that the program is
-compiled once; a worker whose queue is empty takes the last task of the longest queue.
+compiled once.  A worker whose queue is empty takes the last task of the longest queue, unless that is a short one
+whose program another worker has: compiling it again would take longer than the task.
 """
 
 import contextlib
@@ -30,6 +31,7 @@ from explorax.runner.worker import Failure, Outcome
 
 THREADS = 4  # batches at a time in one process
 HEAVY = ("classification",)  # environments whose policies fill the device's memory: one batch at a time
+SHORT = 1_000_000  # decisions that take less time than compiling the program that makes them
 GRACE = 5.0  # seconds that a worker without work may take to end
 
 
@@ -168,15 +170,23 @@ def start(study: Study, number: int, queue: deque[Task]) -> Worker:
 
 
 def assign(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
-    """Give a worker its next task, or the last one of the longest queue if its own is empty."""
+    """Give a worker its next task, or the last one of the longest queue that it can help with if its own is empty."""
     queue, take = one.queue, deque.popleft
     if not queue:
-        queue, take = max((other.queue for other in workers), key=total_cost), deque.pop
+        queues = (other.queue for other in workers if not is_begun(other))
+        queue, take = max(queues, key=total_cost, default=deque()), deque.pop
     one.task = take(queue) if queue else None
     if one.task is not None:
         with contextlib.suppress(OSError):  # a worker that is gone is noticed when we listen to it
             one.pipe.send(one.task)
         watcher.started(one.number, one.task)
+
+
+def is_begun(one: Worker) -> bool:
+    """Return whether the last task of a worker's queue is short, and the worker already has its program."""
+    if not one.queue or one.task is None:
+        return False
+    return one.queue[-1].program == one.task.program and one.queue[-1].plays <= SHORT
 
 
 def listen(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:

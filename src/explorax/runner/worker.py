@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from explorax import devices
+from explorax import devices, program_cache
 from explorax.checkpoints import check_schedule
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
@@ -59,6 +59,7 @@ def environment_variables() -> dict[str, str]:
 def main(study: Study, pipe: Connection) -> None:
     """Run the tasks that come through a pipe until it is closed."""
     threading.Thread(target=end_with_parent, daemon=True).start()
+    program_cache.inherit()
     player = Player(study)
     try:
         while True:
