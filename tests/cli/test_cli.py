@@ -1,5 +1,6 @@
 """The command `explorax`: mistakes are explained, and nothing heavy is imported for them."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,8 +9,7 @@ import pytest
 
 from explorax import cli
 
-# These tests start processes of their own: one group at a time.
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
+pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,104 @@ def test_a_reader_that_has_seen_enough():
         assert process.stderr.read() == ""
 
 
-def test_the_command_line_is_light():
-    """Nothing heavy is imported before a subcommand is known, and names mean the same whatever was imported first."""
+LIGHT = {  # commands that are answered at once, with the exit code of the answer
+    "": 2,
+    "--help": 0,
+    "--version": 0,
+    "--verson": 2,
+    "polices": 2,
+    "policies": 0,
+    "policies --help": 0,
+    "reproduce": 2,
+    "reproduce --help": 0,
+    "reproduce logistic --help": 0,
+    "reproduce logistic --quik": 2,
+    "reproduce logistic --rounds many": 2,
+    "reproduce logistic --spacing evn": 2,
+    "reproduce logistic --policies glm_tls": 2,
+    "reproduce deep --help": 0,
+    "reproduce deep --data nowhere": 2,
+    "reproduce theorems --help": 0,
+    "arena --help": 0,
+    "arena --list": 0,
+    "arena --problems logistic-6": 2,
+    "arena --policies glm_tls": 2,
+    "run": 2,
+    "run --help": 0,
+    "run --example": 0,
+    "run nowhere.toml": 2,
+    "report": 2,
+    "report --help": 0,
+    "report nowhere": 2,
+    "theory": 2,
+    "theory --help": 0,
+    "bench": 2,
+    "bench --help": 0,
+    "bench engine --help": 0,
+}
+HEAVY = ("jax", "jaxlib", "numpy", "scipy", "sklearn", "pyarrow", "matplotlib", "rich", "pooch", "optax")
+
+
+def test_the_command_answers_at_once(tmp_path):
+    """No heavy package is imported, and no process tries XLA's flags, before there is something to compute."""
+    code = f"""if True:
+        import contextlib, io, json, sys
+        from explorax import cli, devices
+        begun = []
+        devices.prepare = lambda: begun.append("the device")
+        found = {{}}
+        for command in {list(LIGHT)}:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                try:
+                    code = cli.main(command.split())
+                except SystemExit as end:
+                    code = end.code
+            found[command] = [code, *begun, *(name for name in {HEAVY} if name in sys.modules)]
+        print(json.dumps(found))
+    """
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {given: [code] for given, code in LIGHT.items()}
+
+
+def test_every_subcommand_has_an_answer_that_is_light():
+    """A new subcommand belongs into the list above."""
+
+    def commands(parser, so_far=()):
+        yield " ".join((*so_far, "--help"))
+        for action in parser._subparsers._group_actions if parser._subparsers else ():
+            for name, sub in action.choices.items():
+                yield from commands(sub, (*so_far, name))
+
+    assert set(commands(cli.parser())) <= set(LIGHT)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reproduce", "logistic", "--rounds", "0"],
+        ["run", "empty.toml"],
+        ["report", "."],
+        ["arena", "--rounds", "0"],
+        ["theory", "--features", "5", "--rounds", "3"],
+        ["bench", "engine"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_computes_prepares_the_device(arguments, capsys, tmp_path, monkeypatch):
+    """XLA's flags for a GPU are set before the command computes, whichever command it is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.toml").touch()
+    prepared = []
+    monkeypatch.setattr("explorax.devices.prepare", lambda: prepared.append(True))
+    monkeypatch.setattr("explorax.bench.engine", lambda quick: None)
+    assert cli.main(arguments) == (0 if arguments[0] == "bench" else 2)
+    assert prepared == [True]
+
+
+def test_names_mean_the_same_whatever_was_imported_first():
     code = """if True:
-        import sys
         import explorax.cli
-        explorax.cli.parser()
-        print([name for name in ("jax", "numpy", "pyarrow", "matplotlib", "rich") if name in sys.modules])
         import explorax.policies.base, explorax.runner
         print(explorax.simulate.__name__, explorax.policies.__name__, explorax.glm_tsl.__name__)
         print(explorax.Agent.__name__, explorax.arm_sets.__name__)
@@ -109,4 +200,4 @@ def test_the_command_line_is_light():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = ["simulate explorax.policies glm_tsl", "Agent explorax.agent.arm_sets"]
-    assert done.stdout.splitlines() == ["[]", *names, "True True", "False"]
+    assert done.stdout.splitlines() == [*names, "True True", "False"]

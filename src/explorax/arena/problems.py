@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorax.environments import family_of
 from explorax.errors import UnknownName
 
 LOGISTIC, COUNTS, LABELLED = "logistic bandits", "counts", "labelled data"
@@ -30,6 +29,8 @@ class Problem:
     @property
     def family(self) -> str:
         """The family of the rewards."""
+        from explorax.environments import family_of  # JAX is imported when a problem is played, not when it is listed
+
         return family_of(self.environment)
 
 

@@ -1,6 +1,7 @@
 """The command `explorax`: reproduce the paper, run studies of your own, and report their results.
 
-Only the standard library is imported before a subcommand is known, so that `explorax --help` answers at once.
+Only the standard library is imported before a subcommand is known and its names are checked, so that
+`explorax --help`, `explorax policies` and an answer to a mistyped name come at once.
 """
 
 import argparse
@@ -11,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explorax import devices
 from explorax.cli import arena, commands, texts
 from explorax.cli.arena import add_arena, add_caching
 from explorax.cli.commands import BAD_USAGE, FAILED, complain
@@ -32,7 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(given: Sequence[str]) -> int:
     """Run the command with the given arguments; return the exit code."""
-    devices.prepare()
     options = parser().parse_args(given)
     options.command = shlex.join(["explorax", *without_places(given)])
     try:

@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from explorax.cli.commands import DONE, print_files, print_warnings, use_cache, use_data
+from explorax import devices
+from explorax.cli.commands import DONE, check_policies, print_files, print_warnings, use_cache, use_data
 from explorax.cli.stopping import resumable
 from explorax.text import table
 
@@ -68,15 +69,19 @@ def add_caching(to: argparse.ArgumentParser) -> None:
 
 def arena(options: argparse.Namespace) -> int:
     """Play the arena and print the mean ranks of the policies; return the exit code."""
-    from explorax.arena.problems import PROBLEMS, QUICK
+    from explorax.arena.problems import PROBLEMS, QUICK, problem_of
 
     if options.list:
         lines = [[one.name, one.group, one.about] for one in PROBLEMS]
         print(table([["problem", "group", "description"], *lines], left=3, indent="  "))
         return DONE
+    check_policies(options.policies)
+    for name in options.problems or ():
+        problem_of(name)
+    use_data(options.data)
+    devices.prepare()
     from explorax.arena.tournament import run, tournament
 
-    use_data(options.data)
     use_cache(options)
     given = {name: getattr(options, name) for name in ("problems", "rounds", "instances", "tuning", "seed")}
     given = {name: value for name, value in given.items() if value is not None}

@@ -5,11 +5,11 @@ import importlib
 import inspect
 import os
 import sys
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from explorax import devices
 from explorax.cli.stopping import resumable
 from explorax.cli.texts import EXAMPLE
 from explorax.errors import InvalidArgument
@@ -30,12 +30,22 @@ def complain(text: str) -> None:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Run an experiment of the paper, with the settings that were given on the command line; return the exit code."""
-    experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
+    check_policies(getattr(options, "policies", None))
     use_data(getattr(options, "data", None))
+    devices.prepare()
+    experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
     given = {name: getattr(options, name, None) for name in inspect.signature(experiment.study).parameters}
     build = experiment.quick if options.quick else experiment.study
     study: Study = build(**{name: value for name, value in given.items() if value is not None})
     return play(study, options.out or Path("results", f"{study.name}-quick" if options.quick else study.name), options)
+
+
+def check_policies(names: Iterable[str] | None) -> None:
+    """Raise `UnknownName` for a name that no policy has, before anything is imported that takes long."""
+    from explorax.registry import entry_of
+
+    for name in names or ():
+        entry_of(name)
 
 
 def use_data(directory: Path | None) -> None:
@@ -77,7 +87,7 @@ def run_own(options: argparse.Namespace) -> int:
         raise InvalidArgument(
             "No settings file was given. `explorax run --example > mine.toml` makes one to start from."
         )
-    from explorax.experiments.settings import from_settings
+    import tomllib
 
     try:
         settings = tomllib.loads(options.settings.read_text(encoding="utf-8"))
@@ -85,6 +95,9 @@ def run_own(options: argparse.Namespace) -> int:
         raise InvalidArgument(
             f"{options.settings} cannot be read: {error}. `explorax run --help` describes the file."
         ) from error
+    devices.prepare()
+    from explorax.experiments.settings import from_settings
+
     study = from_settings(settings)
     return play(study, options.out or Path("results", study.name), options)
 
@@ -101,7 +114,20 @@ def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write tables, figures and report of a run anew, and print its results; return the exit code."""
+    """Write tables, figures and report of a run anew, and print its results.
+
+    Args:
+        options: The command line: `directory`, and those of figures and claims.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InvalidArgument: If there is no such directory, or none that a run has written to.
+    """
+    if not options.directory.is_dir():
+        raise InvalidArgument(f"DIR must be a directory, got {options.directory}. Give the directory of a run.")
+    devices.prepare()
     from explorax.experiments.settings import study_in
     from explorax.runner import Figure, rebuild
 
@@ -183,6 +209,7 @@ def show_policies(options: argparse.Namespace) -> int:
 
 def show_theory(options: argparse.Namespace) -> int:
     """Print the constants and regret bounds of the theorems; return the exit code."""
+    devices.prepare()
     from explorax import theory
 
     names = ("rounds", "family", "noise_std", "min_slope", "max_slope", "max_gap")
@@ -194,6 +221,7 @@ def show_theory(options: argparse.Namespace) -> int:
 
 def bench_engine(options: argparse.Namespace) -> int:
     """Measure and print the speed of simulations; return the exit code."""
+    devices.prepare()
     use_cache(options)
     importlib.import_module("explorax.bench").engine(quick=options.quick)
     return DONE
