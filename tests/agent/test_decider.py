@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from explorax import errors, make
-from explorax.agent.compiled import Packed
 from explorax.agent.decider import Decider, Live, Now, checked_policy
+from explorax.agent.packing import Packed
 from explorax.agent.sources import read_source
 from explorax.policies.base import Policy
 
@@ -25,8 +25,11 @@ def test_a_decider_has_no_memory():
         assert rows[:20] == rows[20:]
         many, chances, stderrs = decider.decide_many(source.offers(own, 20, None), now, 0)
         assert many.row.tolist() == rows[:20]
-        np.testing.assert_allclose([chance for _, chance, _ in picks[:20]], chances, rtol=1e-12)
-        np.testing.assert_allclose([stderr for *_, stderr in picks[:20]], stderrs, rtol=1e-12)
+        np.testing.assert_allclose(chances, many.count / (20 + many.pooled), rtol=1e-12)
+        one, *stated = decider.decide_many(source.offers(own, 1, None), now, 4)  # a batch of one is a single decision
+        np.testing.assert_allclose(np.ravel(stated), picks[4][1:], rtol=1e-12)
+        assert one.row.tolist() == rows[4:5]
+        assert (stderrs[~many.forced] > 0).all()
         stated = decider.propensities(now, 4, None, None)
         assert stated.probabilities[rows[4]] == picks[4][1]
         found.append(rows)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from explorax import Agent, make
-from explorax.agent.compiled import Packed
 from explorax.agent.extension import extended, filled_up
+from explorax.agent.packing import Packed
 from tests.helpers import COMPILED, assert_same
 
 ARMS = np.random.default_rng(0).uniform(-1, 1, (40, 3))

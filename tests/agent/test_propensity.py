@@ -44,12 +44,18 @@ def trained(name, rewards=REWARDS, **settings):
 @pytest.mark.parametrize("name", [*RANDOMIZED, "template"])
 def test_stated_probabilities_are_frequencies(name):
     """Of each arm: how often it is chosen by a state, and what is stated when it is (alarm 1e-6 for each policy)."""
-    decided, draws = 1024, 20
+    pooled = policy_of(name).stationary and policy_of(name).probabilities is None
+    decided, draws = 1024, 1024 if pooled else 20
     agent = trained(name, draws=draws)
     chosen = agent.choose_many(decided)
     counts = np.bincount(chosen.rows, minlength=COUNT)
     stated = np.array([chosen.propensities[chosen.rows == arm].mean() if counts[arm] else 0 for arm in range(COUNT)])
-    if agent.policy.probabilities is None:
+    if pooled:
+        assert all(len(set(chosen.propensities[chosen.rows == arm])) <= 1 for arm in range(COUNT))
+        # The decisions are among the draws: what is left of these are the repetitions.
+        stated = ((decided + draws) * stated - counts) / draws
+        spread = np.sqrt(stated.clip(1e-3) * (1 - stated).clip(1e-3) * (1 / decided + 1 / draws))
+    elif agent.policy.probabilities is None:
         # E[p̂ | the arm is a] = (1 + M p)/(M + 1): solve for p.
         stated = ((draws + 1) * stated - 1) / draws
         spread = np.sqrt(stated.clip(1e-3) * (1 - stated).clip(1e-3) * (1 / decided + 1 / (draws * counts.clip(1))))
@@ -93,7 +99,7 @@ def test_calibration_is_exact_at_few_draws():
         @jax.jit
         def everything(t, rule=rule, keys=keys, state=state):
             arm = rule.decide(keys, state, MATRIX, t, None)[0][0]
-            return arm, jax.numpy.bincount(rule.drawn(keys[1], state, MATRIX, t, None), length=COUNT)
+            return arm, rule.repeated(keys, state, MATRIX, t, None)
 
         arms, counts = jax.vmap(everything)(times)
         shares = (np.asarray(counts) + np.eye(COUNT)[arms]) / (draws + 1)
@@ -138,13 +144,66 @@ def test_inverse_propensities_are_unbiased(floor):
     """The mean weight of every arm is 1 with a floor, and 1 − (1 − p)^{M+1} without, though p̂ is an estimate."""
     draws, decided = 5, 6000
     agent = trained("glm_tsl", draws=draws, explore_floor=floor)
-    chosen = agent.choose_many(decided)
+    chosen = [agent.choose() for _ in range(decided)]
+    rows, propensities = (np.array(column) for column in zip(*((d.row, d.propensity) for d in chosen), strict=True))
     p = trained("glm_tsl", draws=40_000).propensities().probabilities
     for arm in range(COUNT):
-        weights = np.where(chosen.rows == arm, 1 / chosen.propensities, 0.0)
+        weights = np.where(rows == arm, 1 / propensities, 0.0)
         expected = 1 if floor else 1 - (1 - p[arm]) ** (draws + 1)
         spread = weights.std() / np.sqrt(decided) + 1e-9
         assert abs(weights.mean() - expected) < stats.norm.isf(FALSE_ALARM) * spread + 2e-3
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.1])
+def test_propensities_of_a_batch_are_calibrated_by_enumeration(floor):
+    """Over all that can happen in two decisions of one law with two repetitions, among three arms."""
+    p, draws, number = np.array([0.7, 0.25, 0.05]), 2, 2
+    known = Knowledge(draws, True, floor)
+    chances, weights = {}, np.zeros(3)
+    for drawn in itertools.product(range(3), repeat=draws + number):
+        counts = np.bincount(drawn, minlength=3)
+        stated, stderrs = known.stated(counts, counts, 3, pooled=number)
+        assert (stderrs > 0).all()
+        for arm in range(3):  # the first decision, of which the first draw is the policy's
+            chance = np.prod(p[list(drawn)]) * ((1 - floor) * (arm == drawn[0]) + floor / 3)
+            chances.setdefault(tuple(counts), np.zeros(3))[arm] += chance
+            weights[arm] += chance / stated[arm] if chance else 0
+    for counts, found in chances.items():  # P(the arm is a | how often each came up) is what is stated
+        stated, _ = known.stated(np.array(counts), np.array(counts), 3, pooled=number)
+        np.testing.assert_allclose(found / found.sum(), stated, rtol=1e-12)
+    np.testing.assert_allclose(weights, 1 if floor else 1 - (1 - p) ** (draws + number), rtol=1e-12)
+
+
+def test_all_propensities_come_with_decisions():
+    for settings, one, many in (
+        ({"arms": MATRIX}, None, 7),
+        ({"n_features": FEATURES}, MATRIX, np.stack([MATRIX] * 7)),
+        ({"n_features": FEATURES}, MATRIX, [MATRIX[:3], MATRIX]),
+    ):
+        agent = Agent(make("glm_tsl"), **settings, draws=9, explore_floor=0.1)
+        agent.learn(agent.choose_many(many).ids[:2], [0.0, 1.0])
+        stated = agent.propensities(one)
+        decision = agent.choose(one, all_propensities=True)
+        assert decision.all_propensities.to_dict() == stated.to_dict()
+        assert decision.to_dict()["all_propensities"] == stated.to_dict()
+        decisions = agent.choose_many(many, all_propensities=True)
+        for each in decisions:
+            own = each.all_propensities
+            assert own.arms == list(range(len(own.arms)))
+            assert own.probabilities.sum() == pytest.approx(1, abs=1e-12)
+            assert own.probabilities[each.row] == each.propensity
+            assert own.stderrs[each.row] == each.propensity_stderr
+        assert decisions[0] == decisions[0]
+        assert decisions[0] != decisions[1]
+        assert agent.choose(one).all_propensities is None
+    exact = Agent(make("uniform"), arms=MATRIX).choose_many(3, all_propensities=True)[2].all_propensities
+    np.testing.assert_array_equal(exact.probabilities, np.full(COUNT, 1 / COUNT))
+    for ask in (
+        lambda agent: agent.choose(all_propensities=True),
+        lambda agent: agent.choose_many(2, all_propensities=True),
+    ):
+        with pytest.raises(explorax.errors.InvalidArgument, match="made with draws=0, so it estimates no propensities"):
+            ask(Agent(make("glm_tsl"), arms=MATRIX, draws=0))
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.1])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from explorax import Encoder, arm_sets, errors, make
-from explorax.agent.compiled import Packed
 from explorax.agent.decider import Decider
+from explorax.agent.packing import Packed
 from explorax.agent.sources import KINDS, ArmSource, Fixed, read_source
 from explorax.policies.base import Policy
 

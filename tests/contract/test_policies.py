@@ -338,6 +338,28 @@ def newton_steps(state, family):
 
 
 @first_family
+def test_the_law_of_stationary_policies_does_not_change_with_time(name, family, kind):
+    """With the same key, state and arms; time then has no other way into the law of an arm."""
+    policy, states, _ = alone(name, family, kind)
+    if name in ("lin_ts", "lin_ucb") or isinstance(states[5], GLMState):
+        assert policy.stationary
+    if policy.stationary:
+        assert policy.redraw is None
+        later = [policy.act(jax.random.key(5), states[5], arms_at(9, kind), t) for t in (9, 10, 1000)]
+        assert not any(bool(action.forced) for action in later)
+        for action in later[1:]:
+            assert_same(action, later[0])
+
+
+def test_the_theory_of_lin_ts_explores_more_with_time():
+    policy = explorax.lin_ts(design="theory", delta=0.1)
+    state, arms = policy.init(FEATURES), arms_at(0, "fixed")
+    early, late = (policy.act(jax.random.key(5), state, arms, t).scores for t in (9, 1000))
+    assert not policy.stationary
+    assert not np.array_equal(early, late)
+
+
+@first_family
 def test_forced_exploration_ends_though_no_reward_comes(name, family, kind):
     policy = build(name, family)
     state = start(policy, kind)

@@ -10,7 +10,7 @@ from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import by_halves, eigen, factorize, jitter, shrinkage, spans, stretch
+from explorax.glm.linalg import by_halves, eigen, factorize, grown_inverse, jitter, shrinkage, spans, stretch
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 
@@ -272,3 +272,26 @@ def test_rank_one_updates_of_roots(size, dtype):
     eps = float(jnp.finfo(dtype).eps)
     np.testing.assert_allclose(root @ root, updated, rtol=0, atol=8 * eps * (1 + size**2))
     np.testing.assert_allclose(inverse @ root, np.eye(3), rtol=0, atol=8 * eps * (1 + size))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 1e3])
+def test_the_inverse_of_a_cholesky_factor_grows_by_one_row(size, dtype):
+    """It is that of the matrix with x xᵀ added, triangular, by NumPy."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(12, 6))
+    matrix, x = rows.T @ rows + np.eye(6), size * rng.normal(size=6)
+    inverse = np.linalg.inv(np.linalg.cholesky(matrix))
+    grown = np.asarray(grown_inverse(jnp.asarray(inverse, dtype), jnp.asarray(x, dtype)), float)
+    expected = np.linalg.inv(np.linalg.cholesky(matrix + np.outer(x, x)))
+    eps = float(jnp.finfo(dtype).eps)
+    np.testing.assert_allclose(grown, expected, rtol=0, atol=100 * eps * (1 + size))
+    np.testing.assert_array_equal(np.triu(grown, 1), 0)
+
+
+def test_an_inverse_factor_stays_finite_for_rows_of_any_size():
+    for dtype, size in (("float32", 2e15), ("float64", 1e123)):
+        inverse = jnp.eye(3, dtype=dtype)
+        for x in np.eye(3) + 0.5:
+            inverse = grown_inverse(inverse, jnp.asarray(size * x, dtype))
+            assert np.isfinite(inverse).all()

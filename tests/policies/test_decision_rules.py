@@ -13,6 +13,7 @@ from explorax.errors import InvalidArgument
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
 from explorax.policies import exploration
+from explorax.policies.linear_model import REBUILD_EVERY
 
 RNG = np.random.default_rng(11)
 ARMS = RNG.uniform(-1, 1, (10, 4))
@@ -221,3 +222,27 @@ def test_theory_exploration_needs_fixed_arms():
         InvalidArgument, match=r"warmup must be .* if arms change, got 'theory', whose length depends on fixed arms"
     ):
         explorax.make("glm_tsl", warmup="theory", horizon=100).init(4)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_kept_regression_is_that_of_all_rewards(dtype):
+    """After more rewards than pass between two computations from the moments, against NumPy."""
+    rng, count = np.random.default_rng(3), 2 * REBUILD_EVERY + 77
+    rows, rewards = rng.uniform(-1, 1, (count, 4)), rng.normal(size=count)
+    policy = explorax.lin_ts(ridge=0.5)
+
+    def play(state, pulled):
+        return policy.update(state, 0, *pulled), state.regression.age
+
+    start = policy.init(jnp.zeros((1, 4), dtype))
+    state, ages = jax.lax.scan(play, start, (jnp.asarray(rows, dtype), jnp.asarray(rewards, dtype)))
+    assert ages.max() == REBUILD_EVERY - 1
+    gram = rows.T @ rows + 0.5 * np.eye(4)
+    tolerance = {"float64": 1e-12, "float32": 2e-5}[dtype]
+    np.testing.assert_allclose(state.theta_hat, np.linalg.solve(gram, rows.T @ rewards), rtol=0, atol=tolerance)
+    inverse = np.linalg.inv(np.linalg.cholesky(gram))
+    np.testing.assert_allclose(state.regression.inverse, inverse, rtol=0, atol=tolerance)
+    widths = np.sqrt(np.sum(ARMS @ np.linalg.inv(gram) * ARMS, axis=1))
+    np.testing.assert_allclose(state.regression.widths(jnp.asarray(ARMS, dtype)), widths, rtol=10 * tolerance)
+    half_log_det = np.linalg.slogdet(gram)[1] / 2
+    np.testing.assert_allclose(state.regression.half_log_det(), half_log_det, rtol=10 * tolerance)

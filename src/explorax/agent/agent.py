@@ -105,8 +105,7 @@ class Agent:
         self.policy, self.seed, self.dtype = live.decider.policy, live.decider.seed, live.decider.source.dtype
 
     def __repr__(self) -> str:
-        policy = self.policy.recipe.name if self.policy.recipe else "a policy"
-        names = self.arms
+        policy, names = self.policy.recipe.name if self.policy.recipe else "a policy", self.arms
         arms = f", {sum(names.values())} of {len(names)} arms on offer" if names else ""
         return (
             f"<Agent: {policy}, {self._live.decider.source.describe()} arms with {self.n_features} features{arms}, "
@@ -121,8 +120,7 @@ class Agent:
     @property
     def state(self) -> State:
         """The state of the policy; `agent.state.theta_hat` is the estimate of a GLM policy."""
-        with self._live.decider.precision():
-            return self._live.now.packed.state()
+        return self._live.state()
 
     @property
     def decisions(self) -> int:
@@ -165,7 +163,7 @@ class Agent:
             given: The table of arms on offer, if arms differ every time; the context, a dict or a row of a DataFrame,
                 for arms in a context; None for fixed arms and infinite sets.  Default: None.
             among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
-            all_propensities: Whether to return the probabilities of all arms on offer, too.  Default: False.
+            all_propensities: Whether to tell the probabilities of all arms on offer.  Default: False.
 
         Returns:
             The decision: the arm to pull, its probability, and the id by which to `learn` its reward.

@@ -17,8 +17,9 @@ import numpy as np
 from jax import Array
 
 from explorax.agent import compiled
-from explorax.agent.compiled import Packed, Rule
 from explorax.agent.encoding import Encoder
+from explorax.agent.packing import Packed
+from explorax.agent.rule import Rule
 from explorax.checks import check_magnitude
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
 

@@ -1,151 +1,36 @@
-"""The compiled programs of an agent: a decision, and learning from rewards, on a state that is packed in few arrays.
+"""The compiled programs of an agent: a decision, and learning from rewards, on a packed state.
 
 Programs are compiled for shapes, and a process keeps those that it used last (`programs.py`).
 
-**Packed states.**  Calling a compiled program costs time for each array that goes in or comes out.  Small arrays are
-laid end to end, one vector for each dtype (bools go with the whole numbers); large ones stay as they are, which copies
-nothing.  In float64 the whole numbers, which have 64 bits too, stand bit by bit before the floats, in one vector.  In
-the same way, all that a reward is learned from goes in as one vector.
-
 **Learning** is one `update` after the other, in the order given.  A batch is learned in pieces of a few fixed sizes, so
-that a handful of programs serves batches of any length.
+that a handful of programs serves batches of any length.  All that a reward is learned from goes in as one vector.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
-from functools import cache, cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from explorax.checks import check_reward_size, computed
+from explorax.agent.packing import Arrays, Packed, Packing, on_packed
+from explorax.agent.rule import Rule, key_at
+from explorax.checks import check_reward_size
 from explorax.errors import HistoryFull, InvalidShape, NotFinite
 from explorax.glm import families
 from explorax.glm.history import check_room, limited_rows
-from explorax.policies.base import Action, Policy, State
-from explorax.policies.exploration import counted
+from explorax.policies.base import Policy, State
 from explorax.programs import kept
 
 BATCH = 1024  # decisions computed at a time
 GROUP = 8  # decisions with arms of their own that are repeated with the same noise
 LEAST_BATCH = 8  # what a batch of decisions is padded to, at the least
 PIECES = (1024, 128, 16)  # rewards learned at a time, and the rest one by one
-LARGE = 1024  # elements of an array that is not worth copying
 
 # Programs of a decision are small: handing their parts to several threads costs more than it saves.
 SEQUENTIAL = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
-
-Arrays = tuple[Array, ...]
-
-
-# Packed states
-
-
-@dataclass(frozen=True, eq=False)
-class Packing:
-    """The layout of packed states of one shape; there is one object for each shape (`Packing.of`)."""
-
-    structure: Any
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, state: State) -> "Packing":
-        """Return the packing of states like this one."""
-        leaves, structure = jax.tree.flatten(state)
-        return one_packing(structure, tuple(leaf.shape for leaf in leaves), tuple(str(leaf.dtype) for leaf in leaves))
-
-    def groups(self) -> dict[str, list[int]]:
-        """Return the leaves that share a vector, by its dtype, whole numbers first; each large leaf is alone."""
-        whole = str(jnp.zeros((), int).dtype)
-        groups: dict[str, list[int]] = {whole: []}
-        for i, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True)):
-            vector = whole if dtype == "bool" else dtype
-            groups.setdefault(f"large {i}" if np.prod(shape) > LARGE else vector, []).append(i)
-        return groups
-
-    @cached_property
-    def whole(self) -> int:
-        """The number of whole numbers in a packed state; the last of them tells whether the state is finite."""
-        return 1 + sum(math.prod(self.shapes[i]) for i in next(iter(self.groups().values())))
-
-    def pack(self, state: State) -> Arrays:
-        """Return the state as few arrays; the last of its whole numbers tells whether the state is finite."""
-        leaves = jax.tree.leaves(state)
-        (whole, counts), *others = self.groups().items()
-        packed = {
-            group: leaves[members[0]]
-            if group.startswith("large")
-            else jnp.concatenate([leaves[i].reshape(-1).astype(group) for i in members])
-            for group, members in others
-        }
-        looked_at = {id(leaf) for leaf in computed(state)}
-        finite = [
-            jnp.all(jnp.isfinite(packed[group]))
-            for group, members in others
-            if jnp.issubdtype(packed[group].dtype, jnp.inexact)
-            and (not group.startswith("large") or id(leaves[members[0]]) in looked_at)
-        ]
-        numbers = [*(leaves[i] for i in counts), jnp.all(jnp.asarray(finite, bool))]
-        vector = jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers])
-        if "float64" in packed:
-            vector = jnp.concatenate([vector.view("float64"), packed.pop("float64")])
-        return vector, *packed.values()
-
-    def unpack(self, arrays: Arrays) -> State:
-        """Return the state that was packed into these arrays."""
-        groups, (vector, *others) = self.groups(), arrays
-        whole, *rest = groups
-        vectors = dict(zip((group for group in rest if group != "float64"), others, strict=True))
-        if "float64" in groups:
-            vectors["float64"], vector = vector[self.whole :], vector[: self.whole].view(whole)
-        vectors[whole] = vector
-        leaves: list[Any] = [None] * len(self.shapes)
-        for group, members in groups.items():
-            start = 0
-            for i in members:
-                if group.startswith("large"):
-                    leaves[i] = vectors[group]
-                    continue
-                size = math.prod(self.shapes[i])
-                leaves[i] = vectors[group][start : start + size].reshape(self.shapes[i]).astype(self.dtypes[i])
-                start += size
-        return jax.tree.unflatten(self.structure, leaves)
-
-
-one_packing = lru_cache(maxsize=1024)(Packing)  # a program is found by the identity of its packing
-
-
-class Packed(NamedTuple):
-    """A state as compiled programs take it."""
-
-    packing: Packing
-    arrays: Arrays
-
-    @classmethod
-    def of(cls, state: State) -> "Packed":
-        """Return the packed form of a state."""
-        packing = Packing.of(state)
-        return cls(packing, packing.pack(state))
-
-    def state(self) -> State:
-        """Return the state as the policy knows it."""
-        return self.packing.unpack(self.arrays)
-
-    def is_finite(self) -> bool:
-        """Tell whether the state has no NaN or infinity in it."""
-        vector = np.asarray(self.arrays[0])
-        return bool(vector.view(f"i{vector.itemsize}")[self.packing.whole - 1])
-
-
-def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
-    """Return a function of (keys, state, …) as a function of (keys, packed arrays, …)."""
-    return lambda keys, arrays, *others: function(keys, packing.unpack(arrays), *others)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,128 +50,7 @@ def options() -> dict[str, str] | None:
     return dict(SEQUENTIAL)
 
 
-# A decision
-
-
-@dataclass(frozen=True, eq=False)
-class Rule:
-    """All that a compiled decision depends on; equal rules are the same object (`one_rule`)."""
-
-    act: Callable[..., Action]
-    probabilities: Callable[..., Array] | None
-    redraw: Callable[[Array, State], State] | None
-    draws: int  # M; 0 if the propensity is not asked for, or known by a formula
-    floor: float = 0.0  # the probability of an arm that is drawn uniformly in place of the policy's
-    stationary: bool = False  # whether decisions after the forced rounds have one law until the state changes
-    vector: bool = False  # whether the propensities of all arms are asked for
-
-    def changed(self, **fields: Any) -> "Rule":
-        """Return this rule with other fields."""
-        return one_rule(**{field.name: getattr(self, field.name) for field in dataclass_fields(self)} | fields)
-
-    def decide(
-        self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None
-    ) -> tuple[Array, Array | None]:
-        """Make decision t, and repeat it for its propensity.
-
-        Args:
-            keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
-            state: The state of the policy.
-            arms: (K, d) The features of the arms.
-            t: The number of the decision.
-            mask: (K,) Whether each arm may be pulled; None if all may be.
-
-        Returns:
-            What `told` returns.
-        """
-        lots = jax.random.split(key_at(keys[1], t), self.draws) if self.draws else None
-        return self.told(keys, state, arms, t, mask, None if lots is None else self.drawn(lots, state, arms, t, mask))
-
-    def told(
-        self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None, drawn: Array | None
-    ) -> tuple[Array, Array | None]:
-        """Make decision t, whose repetitions are known.
-
-        Args:
-            keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
-            state: The state of the policy.
-            arms: (K, d) The features of the arms.
-            t: The number of the decision.
-            mask: (K,) Whether each arm may be pulled; None if all may be.
-            drawn: (M,) The arms of the repetitions; None if there are none.
-
-        Returns:
-            (5,) The whole numbers [arm, forced, converged, C, own], where C counts how often the policy chose the arm
-            in the decision and its repetitions, and `own` is the policy's own arm, which a floor may have replaced.
-            Then the policy's P(arm), if there is a formula for it, or None; with `vector`, P or C of every arm.
-        """
-        action = self.act(key_at(keys[0], t), state, arms, t, mask)
-        arm, own, known = action.arm, action.arm, None
-        if self.floor:
-            arm = self.floored(keys[2], own, arms, t, mask)
-        count = jnp.asarray(arm == own, int)
-        if drawn is not None:
-            count = count + jnp.sum(drawn == arm)
-        if self.probabilities is not None:
-            known = self.probabilities(state, arms, t, mask)
-            known = known if self.vector else known[arm]
-        elif self.vector:
-            all_of_them = own[None] if drawn is None else jnp.concatenate([own[None], drawn])
-            known = jnp.bincount(all_of_them, length=arms.shape[0])
-        whole = jnp.stack([jnp.asarray(each, int) for each in (arm, action.forced, action.converged, count, own)])
-        return whole, known
-
-    def floored(self, lots: Array, arm: Array, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return the arm, or with the probability of the floor another one, drawn uniformly from those on offer."""
-        whether, which = jax.random.split(key_at(lots, t))
-        everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
-        another = counted(jax.random.randint(which, (), 0, jnp.sum(everything)), everything)
-        threshold = min(round(self.floor * 2**32), 2**32 - 1)  # whole numbers: float32 would round a small floor
-        return jnp.where(jax.random.bits(whether, (), jnp.uint32) < jnp.uint32(threshold), another, arm)
-
-    def repeated(self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return a vector (K,) of how often each arm comes up in the repetitions of decision t."""
-        lots = jax.random.split(key_at(keys[1], t), self.draws)
-        return jnp.bincount(self.drawn(lots, state, arms, t, mask), length=arms.shape[0])
-
-    def drawn(self, lots: Array, state: State, arms: Array, t: Array, mask: Array | None) -> Array:
-        """Return a vector (M,) of the arms of decision t if it is repeated with each of M keys."""
-        return jax.vmap(lambda key: self.act(key, self.redrawn(key, state), arms, t, mask).arm)(lots)
-
-    def redrawn(self, key: Array, state: State) -> State:
-        """Return the state in which a decision is repeated with a key."""
-        return state if self.redraw is None else self.redraw(key, state)
-
-    def directions(self, keys: Array, state: State, units: Array, t: Array) -> tuple[Array, Array]:
-        """Draw θ̃ for decision t in an infinite set of arms, and again for its propensity.
-
-        The scores of policies that maximize xᵀθ̃ are linear in the features, so those of the unit vectors are θ̃ itself.
-
-        Args:
-            keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
-            state: The state of the policy.
-            units: (d, d) The unit vectors.
-            t: The number of the decision.
-
-        Returns:
-            (M + 1, d) The θ̃ of the decision and of its repetitions, and (2,) the bools [forced, converged].
-        """
-        action = self.act(key_at(keys[0], t), state, units, t)
-        flags = jnp.stack([action.forced, action.converged])
-        first = jnp.where(action.forced, units[action.arm], action.scores)
-        if not self.draws:
-            return first[None], flags
-        lots = jax.random.split(key_at(keys[1], t), self.draws)
-        others = jax.vmap(lambda key: self.act(key, state, units, t).scores)(lots)
-        return jnp.concatenate([first[None], jnp.where(action.forced, first, others)]), flags
-
-
-one_rule = lru_cache(maxsize=1024)(Rule)  # a program is found by the identity of its rule
-
-
-def key_at(key_data: Array, t: Array) -> Array:
-    """Return the random key of decision t."""
-    return jax.random.fold_in(jax.random.wrap_key_data(key_data), t)
+# Decisions
 
 
 def pieces(number: int, least: int = LEAST_BATCH) -> Iterator[tuple[int, int, Any]]:

@@ -23,12 +23,13 @@ import numpy as np
 
 from explorax.agent import compiled
 from explorax.agent.arm_tables import Among, AmongEach, Pick
-from explorax.agent.compiled import Packed, Rule
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
 from explorax.agent.own_arms import Arms
+from explorax.agent.packing import Packed
 from explorax.agent.propensity import Knowledge
+from explorax.agent.rule import Rule
 from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument
@@ -143,6 +144,11 @@ class Live:
         self.decider, self.lock = decider, threading.Lock()
         self.now = Now(Packed.of(state), own, compiled.room(state))
         self.pending = Pending(decider.source.n_features, decider.source.dtype, max_pending)
+
+    def state(self) -> State:
+        """Return the state as the policy knows it."""
+        with self.decider.precision():
+            return self.now.packed.state()
 
     def waiting(self) -> Pending:
         """Return the decisions that wait, without those whose rewards were learned before an interrupt."""

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 from jax import Array
 
-from explorax.agent.compiled import Arrays, Packed, Packing, compiled
+from explorax.agent.compiled import compiled
+from explorax.agent.packing import Arrays, Packed, Packing
 from explorax.policies.base import ExtendFn
 from explorax.programs import kept
 

@@ -21,7 +21,8 @@ from jax import Array
 from explorax.agent import compiled
 from explorax.agent.arm_sets import ArmSet
 from explorax.agent.arm_tables import Pick
-from explorax.agent.compiled import Packed, Rule
+from explorax.agent.packing import Packed
+from explorax.agent.rule import Rule
 from explorax.errors import InvalidArgument
 
 

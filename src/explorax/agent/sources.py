@@ -34,12 +34,13 @@ from explorax.agent.arm_tables import (
     read_tables,
     several,
 )
-from explorax.agent.compiled import Packed, Rule, one_rule
 from explorax.agent.encoding import Encoder
 from explorax.agent.extension import extended
 from explorax.agent.offers import Offer, Offers, OnePoint, Points
 from explorax.agent.own_arms import Arms, OnOffer
+from explorax.agent.packing import Packed
 from explorax.agent.propensity import Knowledge
+from explorax.agent.rule import Rule, one_rule
 from explorax.checks import check_magnitude, check_whole
 from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
 from explorax.policies.base import Policy, State
