@@ -129,9 +129,9 @@ class Decider:
     def propensities(self, now: Now, t: int, given: Any, among: Among) -> Propensities:
         """Return the propensities that decision t would state for each arm on offer."""
         offer = self.source.offer(now.arms, given, among)
-        (found,) = self.of_every(offer, self.decide(offer, now, t, every=True)[0]) or [None]
+        found = self.of_every(offer, self.decide(offer, now, t, every=True)[0])
         assert found is not None
-        return found
+        return found[0]
 
 
 class Live:
