@@ -30,6 +30,7 @@ def complain(text: str) -> None:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Run an experiment of the paper, with the settings that were given on the command line; return the exit code."""
+    use_cache(options)
     experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
     use_data(getattr(options, "data", None))
     given = {name: getattr(options, name, None) for name in inspect.signature(experiment.study).parameters}
@@ -77,6 +78,7 @@ def run_own(options: argparse.Namespace) -> int:
         raise InvalidArgument(
             "No settings file was given. `explorax run --example > mine.toml` makes one to start from."
         )
+    use_cache(options)
     from explorax.experiments.settings import from_settings
 
     try:
@@ -94,7 +96,6 @@ def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
     from explorax.runner import Figure, kept, run
 
     figure = Figure(options.log, options.bound)
-    use_cache(options)
     with resumable(lambda: kept(out)):
         outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
     return conclude(outputs, options)
