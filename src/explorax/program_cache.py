@@ -21,6 +21,7 @@ import hashlib
 import os
 import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from explorax.errors import InvalidArgument, shown
@@ -76,10 +77,10 @@ class Shelf:
 def cache_programs(directory: str | os.PathLike[str] | None = None) -> Path | None:
     """Keep compiled programs on disk, so that later processes start faster.
 
-    Call this function once, before the first policy, agent or simulation is used.  The command `explorax` calls it
-    by itself.  Programs of other code that uses JAX in this process are kept as well.  Files that are damaged, or were
-    written for another CPU or version, are never used.  If a directory for JAX's own cache is set
-    (`JAX_COMPILATION_CACHE_DIR`), that cache is used as it is.
+    Call this function once, before the first policy, agent or simulation is used, and best before JAX is imported.
+    The command `explorax` calls it by itself.  Programs of other code that uses JAX in this process are kept as
+    well.  Files that are damaged, or were written for another CPU or version, are never used.  If a directory for
+    JAX's own cache is set (`JAX_COMPILATION_CACHE_DIR`), that cache is used as it is.
 
     Args:
         directory: The directory of the programs.  Only you should be able to write to it, because what is read from
@@ -96,6 +97,8 @@ def cache_programs(directory: str | os.PathLike[str] | None = None) -> Path | No
         >>> import explorax
         >>> where = explorax.cache_programs()
     """
+    if version("jax").startswith("0.9."):  # it logs a line or two for every program that it reads, for no reason
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # which is read when JAX is imported
     import jax
 
     if not isinstance(directory, str | os.PathLike | None):
@@ -109,7 +112,7 @@ def cache_programs(directory: str | os.PathLike[str] | None = None) -> Path | No
     os.environ[VARIABLE] = str(root)
     programs = root / fingerprint()
     remove_leftovers(programs)
-    # Small programs count as well: there are dozens of them, and reading one takes a tenth of the time of compiling it.
+    # Small programs count as well: there are dozens of them.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")  # they would not be checked

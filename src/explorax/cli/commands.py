@@ -33,6 +33,7 @@ def reproduce(options: argparse.Namespace) -> int:
     check_policies(getattr(options, "policies", None))
     use_data(getattr(options, "data", None))
     devices.prepare()
+    use_cache(options)
     experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
     given = {name: getattr(options, name, None) for name in inspect.signature(experiment.study).parameters}
     build = experiment.quick if options.quick else experiment.study
@@ -96,6 +97,7 @@ def run_own(options: argparse.Namespace) -> int:
             f"{options.settings} cannot be read: {error}. `explorax run --help` describes the file."
         ) from error
     devices.prepare()
+    use_cache(options)
     from explorax.experiments.settings import from_settings
 
     study = from_settings(settings)
@@ -107,7 +109,6 @@ def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
     from explorax.runner import Figure, kept, run
 
     figure = Figure(options.log, options.bound)
-    use_cache(options)
     with resumable(lambda: kept(out)):
         outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
     return conclude(outputs, options)
