@@ -1,13 +1,16 @@
 """Random histories, and a problem to learn, that several tests share."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import explorax
 from explorax import environments
+from explorax.glm import warm
 from explorax.glm.history import Grouped
 
 FAMILIES = ("bernoulli", "gaussian", "poisson")
+afresh = jax.jit(warm.afresh, static_argnums=0)  # step by step it would be compiled as a hundred small programs
 
 
 def draw_rewards(rng, family, scores):

@@ -14,7 +14,7 @@ from explorax.glm.history import Grouped, weighted_gram
 from explorax.glm.linalg import draw_tilt
 from explorax.glm.memory.base import Estimator, Forgetting
 from explorax.glm.memory.fixed_arms import FixedArms
-from tests.problems import FAMILIES
+from tests.problems import FAMILIES, afresh
 
 ARMS, FEATURES, RIDGE = 12, 3, 1.0
 PROMISED = float(np.finfo(np.float32).eps) ** (1 / 3)
@@ -93,7 +93,7 @@ def test_draws_err_by_a_share_of_the_noise_and_say_that_they_are_right(kind):
     memory = memory_of(history, estimate.theta, kept=kind == "kept curvature")
     scales = jnp.repeat(jnp.asarray([0.5, 5.0, 50.0, 500.0], jnp.float32), 20)
     keys = jax.random.split(jax.random.key(0), len(scales))
-    tilts = scales[:, None] * jax.vmap(lambda key: draw_tilt(key, weighted_gram(x, counts), 0.0))(keys)
+    tilts = scales[:, None] * jax.jit(jax.vmap(lambda key: draw_tilt(key, weighted_gram(x, counts), 0.0)))(keys)
     estimator = Estimator(families.bernoulli)
     scores, said = jax.jit(jax.vmap(lambda tilt: memory.tilted(estimator, jnp.float32(RIDGE), x, tilt)))(tilts)
     assert np.all(said)
@@ -122,7 +122,7 @@ def test_a_draw_around_an_estimate_that_is_not_right_is_not_excused_by_its_size(
 
 def memory_of(history, theta, *, kept):
     """A memory of fixed arms with this past, with or without a kept curvature."""
-    near = warm.afresh(families.bernoulli, history, theta, jnp.float32(RIDGE))
+    near = afresh(families.bernoulli, history, theta, jnp.float32(RIDGE))
     return FixedArms(history, theta, jnp.asarray(True), near if kept else None, None, Forgetting())
 
 

@@ -1,6 +1,7 @@
 """The GPU kernel, run by its interpreter: the same answers as `glm.fit`, whatever the sizes, alone or in a batch."""
 
 from functools import partial
+from itertools import starmap
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from explorax.glm import families, kernel, warm
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
 from explorax.glm.problem import ByColumn, Problem, hessian, posed
-from tests.problems import FAMILIES
+from tests.problems import FAMILIES, afresh
 
 RIDGE, TOLERANCE = 0.5, 1e-3
 SIZES = [(1, 1), (2, 7), (5, 16), (15, 100), (16, 40), (31, 130)]  # features, arms: on both sides of a power of two
@@ -26,7 +27,7 @@ def problem(family, features, arms, seed=0, tilt=1.0):
     sums = np.clip(np.round(counts * means), 0, None if family != "bernoulli" else counts)
     history = Grouped(*(jnp.asarray(part, jnp.float32) for part in (rows, counts, sums)))
     push = tilt * rng.normal(size=features) @ np.linalg.cholesky(rows.T @ (counts[:, None] * rows) + np.eye(features)).T
-    kept = warm.afresh(families.get(family), history, jnp.zeros(features, jnp.float32), jnp.float32(RIDGE))
+    kept = afresh(families.get(family), history, jnp.zeros(features, jnp.float32), jnp.float32(RIDGE))
     return history, kept, jnp.asarray(push, jnp.float32)
 
 
@@ -61,7 +62,7 @@ def test_each_of_a_batch_ends_at_its_own_answer(tilt):
     batch = jax.tree.map(lambda *parts: jnp.stack(parts), *problems)
     together = jax.jit(jax.vmap(partial(run, "bernoulli")))(*batch)
     assert np.all(together.converged)
-    alone = [run("bernoulli", *each) for each in problems]
+    alone = list(starmap(jax.jit(partial(run, "bernoulli")), problems))
     np.testing.assert_array_equal(together.steps, [each.steps for each in alone])
     np.testing.assert_allclose(together.scores, np.stack([each.scores for each in alone]), atol=1e-3)
     for each, (history, _, push) in zip(alone, problems, strict=True):
