@@ -66,7 +66,6 @@ def test_pages_print_what_they_show(page, least):
         assert printed.getvalue() == shown, code
 
 
-@pytest.mark.xdist_group("processes")
 @pytest.mark.usefixtures("on_the_cpu")
 def test_the_study_of_the_guide_runs(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs/simulation.md").read_text()

@@ -16,12 +16,6 @@ for name, factor in (("time", 1), ("time_ns", 10**9)):
 """
 
 
-def plain_id(item):
-    """The id of a test, without the group that a process which shares the tests adds to it."""
-    group = item.get_closest_marker("xdist_group")
-    return item.nodeid if group is None else item.nodeid.removesuffix(f"@{group.args[0]}")
-
-
 def test_ids_are_the_same_under_another_clock_and_other_hash_seeds(tmp_path, request):
     """Processes that share the tests must agree on them, so ids hold nothing that depends on when they are made."""
     (tmp_path / "shifted_clock.py").write_text(SHIFTED)
@@ -34,9 +28,30 @@ def test_ids_are_the_same_under_another_clock_and_other_hash_seeds(tmp_path, req
     done = subprocess.run(command, cwd=folder, env=os.environ | shifted, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
     there = [line for line in done.stdout.splitlines() if "::" in line]
-    here = [plain_id(item) for item in request.session.items]  # all of these, but for what was deselected
+    here = [item.nodeid for item in request.session.items]  # all of these, but for what was deselected
     asked_for = set(here)
     assert [one for one in there if one in asked_for] == here
+
+
+def test_the_tests_of_a_file_run_in_one_process(tmp_path):
+    """What they compile, and the site that they build, is made once; a plugin that ignores our wish does it twice."""
+    test = """
+import os, pathlib, pytest
+@pytest.mark.parametrize("number", range(4))
+def test_where(number):
+    with open(pathlib.Path(__file__).with_suffix(".txt"), "a") as file:
+        print(os.environ["PYTEST_XDIST_WORKER"], file=file)
+"""
+    files = [tmp_path / f"test_{number}.py" for number in range(4)]
+    for file in files:
+        file.write_text(test)
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]
+    command += ["-p", "no:cacheprovider", *map(str, files)]
+    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    places = [file.with_suffix(".txt").read_text().split() for file in files]
+    assert [(len(each), len(set(each))) for each in places] == [(4, 1)] * 4
+    assert {worker for each in places for worker in each} == {"gw0", "gw1"}
 
 
 def test_the_clock_is_shifted(tmp_path):

@@ -23,7 +23,6 @@ from explorax.builders import setting_names, settings_in
 from explorax.policies.settings import DeepSettings, GLMSettings, LinearSettings
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.xdist_group("site")  # one build serves all
 
 
 class Page(NamedTuple):

@@ -9,8 +9,7 @@ import pytest
 
 from explorax import cli
 
-# These tests start processes of their own: one group at a time.
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
+pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
 
 @pytest.mark.parametrize(

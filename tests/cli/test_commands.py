@@ -15,8 +15,7 @@ from explorax import cli, theory
 from explorax.cli.texts import EXAMPLE
 from explorax.experiments.settings import study_in
 
-# These tests start processes of their own: one group at a time.
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
+pytestmark = pytest.mark.usefixtures("on_the_cpu")
 SMALL = ["--dims", "2", "--rounds", "60", "--instances", "8", "--checkpoints", "6", "--processes", "1"]
 OUTPUTS = ("regret.parquet", "summary.csv", "claims.json", "manifest.json", "figure1.png", "figure1.pdf", "report.html")
 

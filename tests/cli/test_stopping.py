@@ -10,8 +10,7 @@ import explorax
 import explorax.runner
 from explorax import cli
 
-# These tests start processes of their own: one group at a time.
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
+pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
 
 def test_ends_of_a_run(tmp_path, capsys, monkeypatch):

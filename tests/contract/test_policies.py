@@ -48,9 +48,7 @@ PRECISE = [(*case, "float64") for case in CASES] + [(*case, "float32") for case 
 
 
 def over(cases, names=("name", "family", "kind")):
-    """Parametrize; the tests of one policy go to one process, which then compiles it once."""
-    grouped = [pytest.param(*case, marks=pytest.mark.xdist_group("-".join(case[:3]))) for case in cases]
-    return pytest.mark.parametrize(names, grouped)
+    return pytest.mark.parametrize(names, cases)
 
 
 every_case, first_family = over(CASES), over(FIRST)

@@ -23,8 +23,7 @@ from explorax.runner.tasks import expand
 from tests.runner.processes import alive, children, is_worker, wait_until
 from tests.runner.small import SETTINGS, TASKS, THREE, Hook, manifest, parts, rows, study
 
-# These tests start processes of their own: one group at a time.
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.usefixtures("on_the_cpu")]
+pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
 
 @pytest.fixture(scope="module")
