@@ -126,7 +126,8 @@ def test_explorax_keeps_arms_apart_and_does_not_force_exploration():
     assert propensity is None
     assert not np.any(np.delete(estimate, arm, axis=0))
     np.testing.assert_allclose(estimate[arm] / estimate[arm, 0], context)
-    assert explorax_adapter.policy("glm_tsl", "logistic", 0.5) is explorax_adapter.policy("glm_tsl", "logistic", 0.5)
+    twice = [explorax_adapter.policy("glm_tsl", "logistic", 0.5, fixed=False) for _ in range(2)]
+    assert twice[0] is twice[1]
 
 
 # Who plays what

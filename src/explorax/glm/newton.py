@@ -209,8 +209,11 @@ def search(family: Family, line: Line, reach: Array, *, closely: bool) -> Array:
     radius = family.self_concordance * reach
     low, high = jnp.log1p(radius) / radius, jnp.full_like(radius, jnp.inf)
     if not closely:
-        written_out = jax.default_backend() != "cpu"  # a loop in a loop is slow on a GPU; on a CPU it compiles faster
-        return lax.fori_loop(0, FEW_TRIALS, lambda _, ends: narrow(*ends), (low, high), unroll=written_out)[0]
+        if jax.default_backend() == "cpu":  # where a loop compiles faster
+            return lax.fori_loop(0, FEW_TRIALS, lambda _, ends: narrow(*ends), (low, high))[0]
+        for _ in range(FEW_TRIALS):  # written out, because a loop in a loop is slow on a GPU
+            low, high = narrow(low, high)
+        return low
     return lax.while_loop(
         lambda carry: (carry[1] > SEARCH_RATIO * carry[0]) & (carry[2] < MANY_TRIALS),
         lambda carry: (*narrow(*carry[:2]), carry[2] + 1),

@@ -171,13 +171,11 @@ def best(scores: Array, mask: Array | None = None) -> Array:
         The index of the arm.
     """
     count = scores.shape[0]
-    places = jnp.arange(count, dtype=jnp.int32)
     if mask is None:
-        return jnp.min(jnp.where(scores == jnp.max(scores), places, count - 1)).astype(int)
+        return jnp.min(jnp.where(scores == jnp.max(scores), jnp.arange(count), count - 1))
     largest = jnp.max(jnp.where(mask, scores, -jnp.inf))
-    first_offered = jnp.min(jnp.where(mask, places, count))
-    first = jnp.min(jnp.where(mask & (scores == largest), places, count))
-    return jnp.where(first < count, first, first_offered).astype(int)  # if scores are NaN, the first arm on offer
+    places = jnp.arange(count)  # if scores are NaN, the first arm on offer
+    return jnp.min(jnp.where(mask, jnp.where(scores == largest, places, count + places), 2 * count)) % count
 
 
 def counted(number: Array, mask: Array) -> Array:
