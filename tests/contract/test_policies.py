@@ -382,3 +382,14 @@ def test_policies_play_the_families_that_they_model_and_linear_ones_rewards_of_0
             expected = family in entry.families or (family == "bernoulli" and name in BASELINES)
             assert plays(policy, family) == expected, (name, family)
             assert (policy.families is None) == (name == "uniform")
+
+
+@pytest.mark.parametrize("name", ["glm_tsl", "log_phe", "ofuglb_e"])
+def test_room_for_rewards_that_do_not_come_makes_no_difference(name):
+    """Rows are cut where there is room for more than 256 rewards, and a batch of states has numbers of its own."""
+    environment = explorax.environments.logistic(n_features=3, n_arms=5, arms_change=True)
+    played = [
+        explorax.simulate(explorax.make(name, capacity=capacity), environment, rounds=40, instances=3, seed=0)
+        for capacity in (40, 300)
+    ]
+    np.testing.assert_array_equal(played[0].digest, played[1].digest)

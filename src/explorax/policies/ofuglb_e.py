@@ -29,7 +29,7 @@ NeurIPS 2024.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
@@ -108,6 +108,15 @@ class ConstrainedEstimator(Estimator):
     """
 
     radius: Array | float = 1.0
+
+    @property
+    def numbers(self) -> tuple[Array | float, ...]:
+        """The radius, which is a number in the state."""
+        return (self.radius,)
+
+    def having(self, numbers: tuple[Array | float, ...]) -> "ConstrainedEstimator":
+        """Return this estimator with another radius."""
+        return replace(self, radius=numbers[0])
 
     def fit(self, rows: WeightedRows, ridge: Array, start: Array) -> BallFit:
         """Fit weighted rows in the ball without a ridge, starting from a point in the ball."""

@@ -57,6 +57,15 @@ class Estimator:
     tolerance: float | None = None
     root_error: float | None = None
 
+    @property
+    def numbers(self) -> tuple[Array | float, ...]:
+        """The settings that are numbers in a state, which may differ in a batch: here, no settings."""
+        return ()
+
+    def having(self, numbers: tuple[Array | float, ...]) -> "Estimator":
+        """Return this estimator with other numbers."""
+        return self
+
     def last_step(self, dtype: jnp.dtype) -> float:
         """Return the largest change of a score in the last step of a fit."""
         return default_tolerance(dtype) if self.tolerance is None else self.tolerance

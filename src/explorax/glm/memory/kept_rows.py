@@ -20,6 +20,7 @@ from explorax.glm.history import Grouped, Rows, check_room
 from explorax.glm.linalg import draw_tilt, factorize
 from explorax.glm.memory.base import (
     Change,
+    Estimate,
     Estimator,
     Forgetting,
     Memory,
@@ -76,7 +77,7 @@ class KeptRows(NamedTuple):
 
     def fitted_if(self, really: Array, estimator: Estimator, ridge: Array, past: Rows) -> "KeptRows":
         """Return the memory of a past, with the estimate on it if `really` is true, else with the old estimate."""
-        found = on_filled(past.seen, estimator.fit, past, ridge, self.theta_hat)
+        found = fit_filled(estimator, past.seen, past, ridge, self.theta_hat)
         theta = jnp.where(really, found.theta, self.theta_hat)
         return self._replace(past=past, theta_hat=theta, converged=jnp.where(really, found.converged, self.converged))
 
@@ -84,7 +85,7 @@ class KeptRows(NamedTuple):
         """Return the memory that has seen these rows and nothing else; not for a memory with a discount."""
         assert self.forgetting.discount is None
         past = self.past.holding(rows)
-        found = on_filled(past.seen, estimator.fit, past, ridge, self.theta_hat)
+        found = fit_filled(estimator, past.seen, past, ridge, self.theta_hat)
         return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
 
     def scores(self, arms: Array) -> Array:
@@ -105,7 +106,7 @@ class KeptRows(NamedTuple):
         self, estimator: Estimator, ridge: Array, arms: Array, past: Grouped, start: Array
     ) -> tuple[Array, Array]:
         """Return the score of each arm for the estimate on another past, and whether its fit converged."""
-        found = on_filled(self.past.seen, estimator.fit, past, ridge, start)
+        found = fit_filled(estimator, self.past.seen, past, ridge, start)
         return arms @ found.theta, found.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
@@ -160,7 +161,7 @@ class KeptRows(NamedTuple):
             )
         check_adoptable(old, self)
         past = self.past.adopting(rows)
-        found = on_filled(past.seen, estimator.fit, past, ridge, old.theta_hat)
+        found = fit_filled(estimator, past.seen, past, ridge, old.theta_hat)
         return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
 
     def known_rewards(self) -> Rows:
@@ -178,6 +179,17 @@ def leaving(rows: Rows) -> Change:
     comes = rows.forgets | (rows.seen < rows.capacity)
     leaves = jnp.where(rows.forgets, rows.counts[place], 0)
     return Change(comes.astype(leaves.dtype), leaves, rows.features[place], rows.capacity)
+
+
+def fit_filled(estimator: Estimator, filled: Array, rows: Grouped | Rows, ridge: Array, start: Array) -> Estimate:
+    """Fit weighted rows as `Estimator.fit` does, from as few of them as hold all that have a weight."""
+
+    def fit(rows: Grouped | Rows, ridge: Array, start: Array, numbers: tuple[Array | float, ...]) -> Estimate:
+        return estimator.having(numbers).fit(rows, ridge, start)
+
+    # The numbers are arguments, because a batching rule knows nothing of what a function refers to otherwise.
+    found: Estimate = on_filled(filled, fit, rows, ridge, start, estimator.numbers)
+    return found
 
 
 def on_filled(filled: Array, function: Callable[..., Any], rows: Grouped | Rows, *others: Any) -> Any:
