@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,7 @@ def contexts() -> Found:
             plain = fixed(policy, count, agent.n_features)
             paid(agent, 30, context)
             paid(plain, 30)
-            spent, times = ratio(lambda: agent.choose(context), plain.choose)  # noqa: B023
+            spent, times = ratio(partial(agent.choose, context), plain.choose)
             yield f"contexts: {policy}, {count} arms, {agent.n_features} features, ms", spent
             yield f"contexts: {policy}, {count} arms, over fixed arms", times
 
@@ -203,7 +204,7 @@ def retired() -> Found:
                     if rewarded:
                         agent.learn(agent.choose(*given, among=[f"new {name}"]).id, 1.0)
                     agent.retire_arm(f"new {name}")
-                _, times = ratio(lambda: agent.choose(*given), lambda: before.choose(*given))  # noqa: B023
+                _, times = ratio(partial(agent.choose, *given), partial(before.choose, *given))
                 told = "each with a reward" if rewarded else "without rewards"
                 yield f"retired: {policy}, {kind}, after 500 arms {told}, over before", times
 
@@ -229,7 +230,7 @@ def shapes() -> Found:
         "choose_many(number)": lambda size: own.choose_many(size),
     }
     for what, work in tries.items():
-        _, compiled = took(lambda: [work(size) for size in sizes])  # noqa: B023
+        _, compiled = took(partial(list, map(work, sizes)))
         yield f"shapes: {what}, compilations for 24 sizes from 5 to 28", compiled
 
 
@@ -245,19 +246,24 @@ def memory() -> Found:
             )
             for agent in (exact, refitted):
                 paid(agent, 30, table)
-            spent, times = ratio(lambda: paid(exact, 1, table), lambda: paid(refitted, 1, table), times=20)  # noqa: B023
+            spent, times = ratio(partial(paid, exact, 1, table), partial(paid, refitted, 1, table), times=20)
             yield f"memory: {policy}, {features} features, choose and learn, ms", spent
             yield f"memory: {policy}, {features} features, choose and learn, over refitted", times
 
 
-def many() -> Found:
+def decided(policy: str, settings: dict[str, Any], *given: Any) -> None:
+    """Make an agent, and its first decision."""
     import explorax
 
+    explorax.Agent(explorax.make(policy), **settings).choose(*given)
+
+
+def many() -> Found:
     arms = np.random.default_rng(0).uniform(-1, 1, (150_000, 20))
     for policy in ("lin_ts", "glm_tsl", "glm_fpl"):
-        spent, _ = took(lambda: explorax.Agent(explorax.make(policy), arms=arms).choose())  # noqa: B023
+        spent, _ = took(partial(decided, policy, {"arms": arms}))
         yield f"many: {policy}, first decision among 150 000 fixed arms, s", spent / 1e3
-        spent, _ = took(lambda: explorax.Agent(explorax.make(policy), n_features=20).choose(arms))  # noqa: B023
+        spent, _ = took(partial(decided, policy, {"n_features": 20}, arms))
         yield f"many: {policy}, first decision on a table of 150 000 arms, s", spent / 1e3
 
 

@@ -239,8 +239,10 @@ class ListedEach(NamedTuple):
         pool = repeated + np.bincount(own[~forced], minlength=len(repeated))
         total = int(pool.sum())
         count = np.where(forced, total * is_own, pool[rows])  # a forced arm is certain
-        certain = total * (np.arange(len(pool)) == own[forced][:, None])
-        every = Every(np.vstack([pool, certain]), np.where(forced, np.cumsum(forced), 0))
+        every = None
+        if rule.vector:
+            certain = total * (np.arange(len(pool)) == own[forced][:, None])
+            every = Every(np.vstack([pool, certain]), np.where(forced, np.cumsum(forced), 0))
         names, features = self.pick(rows)
         return Pick(
             names, rows, features, forced, converged.astype(bool), count, count, every, pooled=total - rule.draws
