@@ -1,0 +1,53 @@
+"""The best arm, next to NumPy's `argmax`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.policies.exploration import best, first_equal
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("scores", "mask", "arm"),
+    [
+        ([1, 3, 3, 2], None, 1),
+        ([-INF, -INF], None, 0),
+        ([1, INF, INF], None, 1),
+        ([1, NAN, 5, NAN], None, 1),
+        ([9, 3, 3, 2], [False, True, True, True], 1),
+        ([9, 1, -INF, -INF], [False, False, True, True], 2),
+        ([9, 1, -1e300, -1e300], [False, False, True, True], 2),
+        ([NAN, 1, 2], [False, True, True], 2),
+        ([NAN, 1, NAN], [False, True, True], 2),
+    ],
+)
+def test_the_first_of_the_largest_scores_on_offer(scores, mask, arm):
+    found = best(jnp.asarray(scores, float), None if mask is None else jnp.asarray(mask))
+    assert int(found) == arm
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_a_batch_of_scores_with_ties(count):
+    """Batches go other ways than single scores: eight at a time, or all at once if they are few."""
+    rng = np.random.default_rng(count)
+    scores = rng.integers(0, 4, (count, 7)).astype(float)
+    mask = rng.random((count, 7)) < 0.5
+    mask[:, 3] = True
+    np.testing.assert_array_equal(jax.vmap(best)(jnp.asarray(scores)), np.argmax(scores, 1))
+    on_offer = np.where(mask, scores, -1)
+    np.testing.assert_array_equal(jax.vmap(best)(jnp.asarray(scores), jnp.asarray(mask)), np.argmax(on_offer, 1))
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_a_largest_score_that_was_rounded_otherwise_costs_no_arm(count):
+    """A program may compute scores twice; if the last bits differ, none of them equals the largest."""
+    scores = np.random.default_rng(count).normal(size=(count, 6)).astype(np.float32)
+    largest = scores.max(1)
+    largest[::2] = np.nextafter(largest[::2], np.float32(np.inf))
+    np.testing.assert_array_equal(
+        jax.vmap(first_equal)(jnp.asarray(scores), jnp.asarray(largest)), np.argmax(scores, 1)
+    )
+    assert int(first_equal(jnp.asarray(scores[0]), jnp.asarray(largest[0]))) == np.argmax(scores[0])
