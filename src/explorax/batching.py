@@ -64,7 +64,8 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[A
 
         def serve(carry: tuple[Array, Any]) -> tuple[Array, Any]:
             needed, result = carry
-            (who,) = jnp.nonzero(needed, size=GROUP, fill_value=len(needed))
+            # The first of them; `nonzero` would compile to a dozen loops.
+            who = jnp.sort(jnp.where(needed, jnp.arange(len(needed)), len(needed)))[:GROUP]
             theirs = jax.tree.map(lambda leaf: leaf.at[who].get(mode="clip"), arguments)
             found = jax.vmap(function)(*theirs)
             result = jax.tree.map(lambda old, new: old.at[who].set(new, mode="drop"), result, found)

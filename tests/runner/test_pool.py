@@ -59,6 +59,19 @@ def test_a_short_task_stays_with_the_worker_that_has_its_program():
     assert idle.task == tasks[-1]._replace(rounds=pool.SHORT)
 
 
+def test_short_tasks_of_one_program_move_together():
+    tasks = expand(study(), False)
+    first = [task for task in tasks if task.program == tasks[0].program]
+    others = [task for task in tasks if task.program == tasks[-1].program]
+    assert len(others) > 1
+    busy, idle = (pool.Worker(number, None, FakePipe(), deque()) for number in range(2))
+    watcher = Lines(tasks, TASKS, io.StringIO())
+    busy.task, busy.queue = first[0], deque([*first[1:], *others])
+    pool.assign(idle, [busy, idle], watcher)
+    assert [idle.task, *idle.queue] == others[::-1]
+    assert list(busy.queue) == first[1:]
+
+
 def test_failures_in_a_worker_become_errors():
     tasks = expand(study(), False)
     player = worker.Player(study())

@@ -210,7 +210,9 @@ def reward_of(family: Family, noise_std: float = 1.0) -> Callable[..., Array]:
 def uniform_arms(key: Array, shape: Shape, dtype: jnp.dtype) -> Array:
     """Draw arms uniformly from [−1, 1]^d, and set all but `nonzero` features of each to 0."""
     count, size, nonzero, _ = shape
-    arms = jax.random.uniform(key, (count, size), jnp.float32, minval=-1, maxval=1).astype(dtype)
+    # The same numbers as those of a matrix; but a loop over a few columns would be unrolled, which compiles slowly.
+    numbers = jax.random.uniform(key, (count * size,), jnp.float32, minval=-1, maxval=1)
+    arms = numbers.reshape(count, size).astype(dtype)
     if nonzero == size:
         return arms
     if nonzero == 1:

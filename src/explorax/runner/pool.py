@@ -2,8 +2,9 @@
 
 Each worker shares one pipe with this process and nothing else: a worker that is killed closes its pipe, and breaks
 nothing that other workers use.  Tasks that share a compiled program are queued for one worker, so that the program is
-compiled once.  A worker whose queue is empty takes the last task of the longest queue, unless that is a short one
-whose program another worker has: compiling it again would take longer than the task.
+compiled once.  A worker whose queue is empty takes the last task of the longest queue, and with it short tasks that
+share its program.  A short task whose program another worker has stays there: compiling it again would take longer than
+the task.
 """
 
 import contextlib
@@ -171,15 +172,22 @@ def start(study: Study, number: int, queue: deque[Task]) -> Worker:
 
 def assign(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
     """Give a worker its next task, or the last one of the longest queue that it can help with if its own is empty."""
-    queue, take = one.queue, deque.popleft
-    if not queue:
+    if not one.queue:
         queues = (other.queue for other in workers if not is_begun(other))
-        queue, take = max(queues, key=total_cost, default=deque()), deque.pop
-    one.task = take(queue) if queue else None
+        one.queue.extend(take_last(max(queues, key=total_cost, default=deque())))
+    one.task = one.queue.popleft() if one.queue else None
     if one.task is not None:
         with contextlib.suppress(OSError):  # a worker that is gone is noticed when we listen to it
             one.pipe.send(one.task)
         watcher.started(one.number, one.task)
+
+
+def take_last(queue: deque[Task]) -> deque[Task]:
+    """Take the last task out of a queue, and all short ones before it that share its program."""
+    taken = deque([queue.pop()]) if queue else deque()
+    while queue and queue[-1].program == taken[0].program and queue[-1].plays <= SHORT:
+        taken.append(queue.pop())
+    return taken
 
 
 def is_begun(one: Worker) -> bool:
