@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explorax.agent.by_column import multiplied
 from explorax.agent.encoding import Encoder
-from explorax.errors import InvalidFeatures
+from explorax.errors import InvalidFeatures, UnknownName
 
 SAMPLE = [
     {"topic": topic, "age": age, "member": member, "price": price, "hour": 7.0}
@@ -55,10 +56,44 @@ def test_arms_completed_by_contexts_are_encoded_as_whole_rows(rows, contexts, ow
 
 def test_columns_that_are_missing_are_zeros_of_a_part():
     encoder = Encoder.fit(SAMPLE)
-    part = encoder.part([{"topic": "b"}])[0]
-    assert dict(zip(encoder.names, part, strict=True)) == {
+    first, second = encoder.part([{"topic": "b"}])[0].reshape(2, -1)
+    assert dict(zip(encoder.names, first, strict=True)) == {
         name: float(name in ("bias", "topic_b")) for name in encoder.names
     }
+    assert second.tolist() == [1.0] * encoder.n_features  # no feature is a product
+
+
+@given(VALUES, st.sets(st.sampled_from(COLUMNS), min_size=1), OPTIONS)
+@settings(max_examples=100, deadline=None)
+def test_one_context_adds_the_factors_that_arms_lack(row, own, options):
+    encoder = Encoder.fit(SAMPLE, **options)
+    arm, context = split(row, sorted(own))
+    factors = encoder.context(arm, context)
+    assert factors is not None
+    np.testing.assert_array_equal(multiplied(encoder.part([arm])[0] + factors), encoder.transform(row)[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"age": "old"}, "Column 'age' must be a number in row 0 of rows, got 'old'"),
+        ({"age": float("nan")}, "Column 'age' must be a finite number in row 0 of rows, got nan"),
+        ({"age": 10**400}, "Columns age, price, hour of rows must fit into float64"),
+        ({"member": 1}, "Column 'member' must be True or False in row 0 of rows, got 1"),
+    ],
+)
+def test_a_context_that_cannot_be_encoded_is_refused(change, words):
+    encoder, (arm, context) = Encoder.fit(SAMPLE), split(SAMPLE[0], ["topic"])
+    with pytest.raises(InvalidFeatures, match=words):
+        encoder.context(arm, {**context, **change})
+
+
+def test_a_context_must_have_the_columns_that_arms_lack():
+    encoder, (arm, context) = Encoder.fit(SAMPLE), split(SAMPLE[0], ["topic"])
+    with pytest.raises(UnknownName, match="hue"):
+        encoder.context(arm, {"hue": 1.0, **{name: value for name, value in context.items() if name != "hour"}})
+    with pytest.raises(InvalidFeatures, match="got no column 'hour'"):
+        encoder.context(arm, {name: value for name, value in context.items() if name != "hour"})
 
 
 def test_values_of_another_kind_are_named():

@@ -186,19 +186,23 @@ class Listed(NamedTuple):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
         program = compiled.decision(rule, packed.packing, self.arms.shape, self.offered is None)
-        whole, known = program(keys, packed.arrays, self.arms, t, self.offered)
-        row, forced, converged, count, _ = np.asarray(whole).tolist()
-        features = self.rows[row].copy()  # what was given may change hands
-        if not rule.vector:
-            stated = count if known is None else known
-            return Pick(self.names[row], row, features, bool(forced), bool(converged), count, stated)
-        found = np.asarray(known, float)
-        every = Every(found[None], np.zeros(1, int))
-        return Pick(self.names[row], row, features, bool(forced), bool(converged), count, found[row], every)
+        found = program(keys, packed.arrays, self.arms, t, self.offered)
+        return picked(rule, found, self.names, lambda row: self.rows[row].copy())  # what was given may change hands
 
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Return the names and the rows of the arms that may be pulled."""
         return named_rows(self.names, self.offered)
+
+
+def picked(rule: Rule, found: tuple[Array, Any], names: Sequence[Any], features: Callable[[int], np.ndarray]) -> Pick:
+    """Return the choice of one decision, from what `rule.decide` returned and the names and features of rows."""
+    whole, known = found
+    row, forced, converged, count, _ = np.asarray(whole).tolist()
+    told = names[row], row, features(row), bool(forced), bool(converged), count
+    if not rule.vector:
+        return Pick(*told, count if known is None else known)
+    stated = np.asarray(known, float)
+    return Pick(*told, stated[row], Every(stated[None], np.zeros(1, int)))
 
 
 class ListedEach(NamedTuple):

@@ -113,7 +113,12 @@ def decisions(
                 return jax.vmap(lambda *each: rule.act(key, redrawn, *each).arm, axes)(*given)
 
             drawn = jax.vmap(again, out_axes=1)(lots)
-            return jax.vmap(partial(rule.told, keys, state), (*axes, 0))(*given, drawn)
+
+            def one(arms: Array, t: Array, mask: Array | None, drawn: Array) -> Any:
+                action = rule.act(key_at(keys[0], t), state, arms, t, mask)
+                return rule.told(keys, state, arms, t, mask, action, drawn)
+
+            return jax.vmap(one, (*axes, 0))(*given, drawn)
 
         groups = [leaf.reshape(-1, GROUP, *leaf.shape[1:]) for leaf in (arms, times)]
         masks = mask.reshape(-1, GROUP, *mask.shape[1:]) if mask is not None and masks_differ else None

@@ -112,6 +112,9 @@ class ByTransformer:
         encoded = self.encode({name: [row[name] for row in rows] for name in self.columns})
         return encoded.reshape(len(contexts), len(attributes), -1)
 
+    def context(self, values: Mapping[str, Any]) -> None:
+        """Return None, because a transformer may make each feature from all columns."""
+
     def table(self, columns: Mapping[str, list[Any]]) -> Any:
         """Return the columns in the form with which the transformer was fitted: a DataFrame, or an array."""
         if self.named:
@@ -146,6 +149,7 @@ class Encoder:
     def __init__(self, encoding: ByColumn | ByTransformer) -> None:
         self._encoding = encoding
         self.columns, self.names = encoding.columns, encoding.names
+        self._known = frozenset(encoding.columns)
 
     @property
     def n_features(self) -> int:
@@ -248,12 +252,31 @@ class Encoder:
             rows: Dicts with the same columns, which are some of the encoder's.
 
         Returns:
-            (n, p) Whatever can be computed from these columns; p is 0 if the encoder needs all columns at once.
+            (n, 2d) The two factors of each feature (`by_column.py`); (n, 0) if the encoder needs all columns at once.
 
         Raises:
             InvalidFeatures: If a value is missing, infinite, or not of the kind in the sample.
         """
         return self._encoding.part({name: [row[name] for row in rows] for name in rows[0]}, len(rows))
+
+    def context(self, attributes: Mapping[str, Any], values: Mapping[str, Any]) -> np.ndarray | None:
+        """Encode what one context alone says about rows that lack its columns.
+
+        Args:
+            attributes: The attributes of one of these rows.
+            values: The context.
+
+        Returns:
+            (2d,) What is added to what `part` returns for a row to get the two factors of each of its features; None if
+            the encoder needs all columns at once.
+
+        Raises:
+            UnknownName: If the context has a column that is not in `columns`.
+            InvalidFeatures: If a column or a value is missing, or a value is infinite or not of the kind in the sample.
+        """
+        if len(values) + len(attributes) != len(self.columns) or not values.keys() <= self._known:
+            check_columns("row 0 of rows", (*values, *attributes), self.columns)
+        return self._encoding.context(values)
 
     def completed(
         self, parts: np.ndarray, attributes: Sequence[Mapping[str, Any]], contexts: Sequence[Mapping[str, Any]]
@@ -261,7 +284,7 @@ class Encoder:
         """Encode K rows in each of n contexts, which have the columns that the rows lack.
 
         Args:
-            parts: (K, p) What `part` returned for the rows.
+            parts: (K, 2d) What `part` returned for the rows.
             attributes: The rows themselves.
             contexts: The contexts, each a dict.
 

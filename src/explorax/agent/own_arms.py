@@ -8,21 +8,34 @@ compiled, only once for each power of two.
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 
-from explorax.agent.arm_tables import Among, Listed, Table, checked_names, padded_size
+from explorax.agent.arm_tables import Among, Listed, Table, checked_names, padded, padded_size
 from explorax.errors import InvalidArgument, UnknownName
 
 
-class OnOffer(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class OnOffer:
     """The arms on offer in the context of a decision."""
 
     names: list[Any]
     rows: np.ndarray  # (K, p) what the attributes alone say about the features
     attributes: list[Mapping[str, Any]]
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest size of a number in the rows."""
+        return float(np.abs(self.rows).max(initial=0.0))
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array]:
+        """The rows as two matrices (2, K or more, d) on the device, padded, and the mask of the rows that are arms."""
+        rows, mask = padded(np.stack(np.split(self.rows, 2, axis=1)))
+        return jax.device_put(rows), jax.device_put(mask[0])
 
 
 @dataclass(frozen=True, eq=False)

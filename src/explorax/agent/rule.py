@@ -44,13 +44,29 @@ class Rule:
         Returns:
             What `told` returns.
         """
-        lots = jax.random.split(key_at(keys[1], t), self.draws) if self.draws else None
-        return self.told(keys, state, arms, t, mask, None if lots is None else self.drawn(lots, state, arms, t, mask))
+        own = key_at(keys[0], t)
+        if not self.draws:
+            return self.told(keys, state, arms, t, mask, self.act(own, state, arms, t, mask), None)
+        lots = jax.random.split(key_at(keys[1], t), self.draws)
+        if self.redraw is not None:
+            drawn = self.drawn(lots, state, arms, t, mask)
+            return self.told(keys, state, arms, t, mask, self.act(own, state, arms, t, mask), drawn)
+        # The decision and its repetitions are the same program, which is compiled once if they are made together.
+        all_keys = jnp.concatenate([own[None], lots])
+        actions = jax.vmap(lambda key: self.act(key, state, arms, t, mask))(all_keys)
+        return self.told(keys, state, arms, t, mask, jax.tree.map(lambda leaf: leaf[0], actions), actions.arm[1:])
 
     def told(
-        self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None, drawn: Array | None
+        self,
+        keys: Array,
+        state: State,
+        arms: Array,
+        t: Array,
+        mask: Array | None,
+        action: Action,
+        drawn: Array | None,
     ) -> tuple[Array, Array | None]:
-        """Make decision t, whose repetitions are known.
+        """Tell what decision t comes to, given what the policy does in it and in its repetitions.
 
         Args:
             keys: (3, …) The keys of decisions, of their repetitions, and of the floor.
@@ -58,6 +74,7 @@ class Rule:
             arms: (K, d) The features of the arms.
             t: The number of the decision.
             mask: (K,) Whether each arm may be pulled; None if all may be.
+            action: What the policy does.
             drawn: (M,) The arms of the repetitions; None if it is not repeated.
 
         Returns:
@@ -65,7 +82,6 @@ class Rule:
             in the decision and its repetitions, and `own` is the policy's own arm, which a floor may have replaced.
             Then the policy's P(arm), if there is a formula for it, or None; with `vector`, P or C of every arm.
         """
-        action = self.act(key_at(keys[0], t), state, arms, t, mask)
         arm, own, known = action.arm, action.arm, None
         if self.floor:
             arm = self.floored(keys[2], own, arms, t, mask)

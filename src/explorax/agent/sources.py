@@ -36,6 +36,7 @@ from explorax.agent.arm_tables import (
 )
 from explorax.agent.encoding import Encoder
 from explorax.agent.extension import extended
+from explorax.agent.factored import Factored
 from explorax.agent.offers import Offer, Offers, OnePoint, Points
 from explorax.agent.own_arms import Arms, OnOffer
 from explorax.agent.packing import Packed
@@ -186,9 +187,17 @@ class InContext(ArmSource):
 
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
         """Offer the agent's active arms, or those named in `among`, in the context that is given."""
+        assert self.encoder is not None
         offered = arms.on_offer if among is None else arms.some(arms.mask(among))
-        (rows,) = self.tables(offered, [self.read_context(arms, given)])
-        return Listed(offered.names, rows, *padded(rows))
+        context = self.read_context(arms, given)
+        factors = self.encoder.context(arms.attributes[0], context)
+        if factors is None:
+            (rows,) = self.tables(offered, [context])
+            return Listed(offered.names, rows, *padded(rows))
+        offer = Factored(offered, factors, self.dtype)
+        if not offer.are_small():
+            self.tables(offered, [context])  # which raises if a feature is too large
+        return offer
 
     def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
         """Offer the agent's active arms in each of several contexts."""
@@ -217,7 +226,8 @@ class InContext(ArmSource):
                 f"A context must be a dict with the columns {columns}, got {reprlib.repr(context)}. Call "
                 "choose(context), or choose_many(contexts)."
             )
-        if both := sorted(set(context) & set(arms.attributes[0])):
+        if not arms.attributes[0].keys().isdisjoint(context):
+            both = sorted(set(context) & set(arms.attributes[0]))
             raise InvalidArgument(
                 f"A context must not have the attributes of the arms, got {both[0]!r}. Leave it out of the context."
             )

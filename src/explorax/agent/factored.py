@@ -1,0 +1,65 @@
+"""The arms on offer in one context, whose features are products of factors (`by_column.py`).
+
+The factors of the arms stay on the device as long as the arms do not change.  A decision is given the factors of its
+context only, two vectors, and the compiled program makes the features of all arms.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax import Array
+
+from explorax.agent.arm_tables import Pick, picked
+from explorax.agent.by_column import multiplied
+from explorax.agent.compiled import compiled
+from explorax.agent.own_arms import OnOffer
+from explorax.agent.packing import Packed, Packing, on_packed
+from explorax.agent.rule import Rule
+from explorax.checks import largest_size
+from explorax.policies.base import State
+from explorax.programs import kept
+
+
+class Factored(NamedTuple):
+    """An offer of arms in a context."""
+
+    offered: OnOffer
+    context: np.ndarray  # (2d,) the factors of the context
+    dtype: str
+
+    @property
+    def choices(self) -> int:
+        """The number of arms that may be pulled."""
+        return len(self.offered.names)
+
+    def are_small(self) -> bool:
+        """Tell whether no feature of an arm can be too large, by a bound; False if some might be."""
+        factor = self.offered.largest + math.sqrt(self.context @ self.context)
+        return factor * factor <= largest_size(self.dtype)
+
+    def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
+        """Make decision t by a rule."""
+        factors, mask = self.offered.factors
+        found = decision(rule, packed.packing, factors.shape)(keys, packed.arrays, factors, self.context, t, mask)
+
+        def features(row: int) -> np.ndarray:
+            return multiplied(self.offered.rows[row] + self.context).astype(self.dtype, copy=False)
+
+        return picked(rule, found, self.offered.names, features)
+
+    def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
+        """Return the names and the rows of the arms that may be pulled."""
+        return self.offered.names, np.arange(len(self.offered.names))
+
+
+@kept
+def decision(rule: Rule, packing: Packing, shape: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the compiled `rule.decide` of arms in a context, on a packed state."""
+
+    def decide(keys: Array, state: State, factors: Array, context: Array, t: Array, mask: Array) -> Any:
+        first, second = factors + context.reshape(2, 1, -1)
+        return rule.decide(keys, state, first * second, t, mask)
+
+    return compiled(on_packed(decide, packing))
