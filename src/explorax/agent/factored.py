@@ -4,7 +4,6 @@ The factors of the arms stay on the device as long as the arms do not change.  A
 context only, two vectors, and the compiled program makes the features of all arms.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ class Factored(NamedTuple):
 
     def are_small(self) -> bool:
         """Tell whether no feature of an arm can be too large, by a bound; False if some might be."""
-        factor = self.offered.largest + math.sqrt(self.context @ self.context)
+        factor = self.offered.largest + float(np.abs(self.context).max())
         return factor * factor <= largest_size(self.dtype)
 
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
