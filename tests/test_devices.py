@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from explorax import devices
+from explorax.experiments import logistic
 from explorax.runner import worker
 
 UNKNOWN = "--xla_cpu_no_such_flag=1"
@@ -23,10 +24,18 @@ def test_an_unknown_flag_ends_the_process_and_those_of_a_worker_do_not(monkeypat
     """The check is worth its time only as long as this is so."""
     assert start_of_jax(XLA_FLAGS=UNKNOWN).returncode != 0
     monkeypatch.delenv("XLA_FLAGS", raising=False)
-    monkeypatch.setattr(devices, "ONE_THREAD", UNKNOWN)
-    variables = worker.environment_variables()
+    for name in ("ONE_THREAD", "QUICK_LOOPS"):
+        monkeypatch.setattr(devices, name, UNKNOWN)
+    variables = worker.environment_variables(logistic.quick())
     assert variables["XLA_FLAGS"] == ""
     assert start_of_jax(**variables).returncode == 0
+
+
+def test_workers_compile_quickly_if_all_tasks_are_short(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.setattr(devices, "known_flags", lambda *flags: flags)
+    flags = [worker.environment_variables(study)["XLA_FLAGS"] for study in (logistic.quick(), logistic.study())]
+    assert flags == [f"{devices.ONE_THREAD} {devices.QUICK_LOOPS}", devices.ONE_THREAD]
 
 
 def start_of_jax(**variables):

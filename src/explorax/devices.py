@@ -18,6 +18,8 @@ SAME_KERNELS = "--xla_gpu_autotune_level=0"
 LIBRARY_PRODUCTS = "--xla_gpu_enable_triton_gemm=false"
 # A worker has one core: products that are spread over threads would wait for each other.
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+# XLA's older way to write loops compiles a quarter faster; the loops take up to a fifth longer, with the same results.
+QUICK_LOOPS = "--xla_cpu_use_fusion_emitters=false"
 
 # Starting the CPU reads the flags of all devices.  jaxlib alone does it in a tenth of a second.
 PROBE = """

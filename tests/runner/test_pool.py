@@ -10,7 +10,7 @@ import pytest
 from explorax.errors import InvalidArgument
 from explorax.runner import RunFailed, pool, worker
 from explorax.runner.progress import Lines
-from explorax.runner.tasks import expand
+from explorax.runner.tasks import SHORT, expand
 from tests.runner.small import TASKS, study
 
 
@@ -54,9 +54,9 @@ def test_a_short_task_stays_with_the_worker_that_has_its_program():
     busy.task, busy.queue = tasks[0], deque(tasks[1:])
     pool.assign(idle, [busy, idle], watcher)
     assert idle.task is None
-    busy.queue = deque(task._replace(rounds=pool.SHORT) for task in tasks[1:])
+    busy.queue = deque(task._replace(rounds=SHORT) for task in tasks[1:])
     pool.assign(idle, [busy, idle], watcher)
-    assert idle.task == tasks[-1]._replace(rounds=pool.SHORT)
+    assert idle.task == tasks[-1]._replace(rounds=SHORT)
 
 
 def test_short_tasks_of_one_program_move_together():

@@ -27,12 +27,11 @@ from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Study
 from explorax.registry import entry_of
 from explorax.runner import worker
-from explorax.runner.tasks import Task
+from explorax.runner.tasks import SHORT, Task
 from explorax.runner.worker import Failure, Outcome
 
 THREADS = 4  # batches at a time in one process
 HEAVY = ("classification",)  # environments whose policies fill the device's memory: one batch at a time
-SHORT = 1_000_000  # decisions that take less time than compiling the program that makes them
 GRACE = 5.0  # seconds that a worker without work may take to end
 
 
@@ -164,7 +163,7 @@ def start(study: Study, number: int, queue: deque[Task]) -> Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=worker.main, args=(study, theirs), daemon=True, name=f"explorax-{number}")
-    with environment(worker.environment_variables()), undisturbed():
+    with environment(worker.environment_variables(study)), undisturbed():
         process.start()
     theirs.close()  # so that the pipe breaks when the worker ends
     return Worker(number, process, ours, queue)

@@ -7,6 +7,7 @@ from explorax.experiments.study import Curve, Panel, Study
 from explorax.record import settings_digest
 from explorax.simulation import BLOCK
 
+SHORT = 1_000_000  # decisions that take less time than compiling the program that makes them
 FEATURES = 10  # assumed for the cost of a panel whose number of features is not in its settings
 
 

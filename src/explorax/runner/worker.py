@@ -21,8 +21,8 @@ from explorax.errors import ExploraxError
 from explorax.experiments.study import CHECKPOINTS, Panel, Study
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
-from explorax.runner.tasks import Task
-from explorax.simulation import Job, share_program, simulate_together
+from explorax.runner.tasks import SHORT, Task
+from explorax.simulation import BLOCK, Job, share_program, simulate_together
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
 PAUSE = 0.2  # seconds between two messages about progress
@@ -44,13 +44,15 @@ class Failure(NamedTuple):
     wrong_input: bool  # whether the settings are to blame
 
 
-def environment_variables() -> dict[str, str]:
-    """Return the environment variables for the numerical libraries of a worker process."""
+def environment_variables(study: Study) -> dict[str, str]:
+    """Return the environment variables for the numerical libraries of a worker process that plays a study."""
+    brief = study.rounds * BLOCK <= SHORT
+    flags = (devices.ONE_THREAD, devices.QUICK_LOOPS) if brief else (devices.ONE_THREAD,)
     return {
         "JAX_PLATFORMS": "cpu",
         "JAX_ENABLE_X64": "0",  # whatever the caller's
         "NPROC": "1",  # the size of XLA's thread pool
-        "XLA_FLAGS": devices.with_flags(devices.ONE_THREAD),
+        "XLA_FLAGS": devices.with_flags(*flags),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
