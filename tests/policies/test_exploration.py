@@ -45,9 +45,9 @@ def test_a_batch_of_scores_with_ties(count):
 def test_a_largest_score_that_was_rounded_otherwise_costs_no_arm(count):
     """A program may compute scores twice; if the last bits differ, none of them equals the largest."""
     scores = np.random.default_rng(count).normal(size=(count, 6)).astype(np.float32)
-    largest = scores.max(1)
+    largest, everything = scores.max(1), jnp.ones(6, bool)
     largest[::2] = np.nextafter(largest[::2], np.float32(np.inf))
     np.testing.assert_array_equal(
-        jax.vmap(first_equal)(jnp.asarray(scores), jnp.asarray(largest)), np.argmax(scores, 1)
+        jax.vmap(first_equal, (0, 0, None))(jnp.asarray(scores), jnp.asarray(largest), everything), np.argmax(scores, 1)
     )
-    assert int(first_equal(jnp.asarray(scores[0]), jnp.asarray(largest[0]))) == np.argmax(scores[0])
+    assert int(first_equal(jnp.asarray(scores[0]), jnp.asarray(largest[0]), everything)) == np.argmax(scores[0])

@@ -173,18 +173,23 @@ def best(scores: Array, mask: Array | None = None) -> Array:
     Returns:
         The index of the arm.
     """
-    if mask is not None:  # an arm on offer is above all others even if its score is −∞
-        scores = jnp.where(mask, jnp.maximum(scores, jnp.finfo(scores.dtype).min), -jnp.inf)
+    everything = jnp.ones(scores.shape[0], bool) if mask is None else mask
     if jax.default_backend() != "cpu":
-        return jnp.argmax(scores)
-    return first_equal(scores, jnp.max(scores))
+        return largest_on_offer(scores, everything)
+    on_offer = scores if mask is None else jnp.where(mask, scores, -jnp.inf)
+    return first_equal(scores, jnp.max(on_offer), everything)
 
 
-def first_equal(scores: Array, largest: Array) -> Array:
-    """Return the first place where a score equals the largest one, or that of the largest score if none does."""
+def first_equal(scores: Array, largest: Array, mask: Array) -> Array:
+    """Return the first arm on offer whose score equals the largest one, or the best arm by `argmax` if none does."""
     count = scores.shape[0]
-    place = jnp.min(jnp.where(scores == largest, jnp.arange(count), count))
-    return where_needed(place == count, jnp.argmax, (scores,), place)
+    place = jnp.min(jnp.where(mask & (scores == largest), jnp.arange(count), count))
+    return where_needed(place == count, largest_on_offer, (scores, mask), place)
+
+
+def largest_on_offer(scores: Array, mask: Array) -> Array:
+    """Return the first arm on offer with the largest score, also if that is −∞, or the first whose score is NaN."""
+    return jnp.argmax(jnp.where(mask, jnp.maximum(scores, jnp.finfo(scores.dtype).min), -jnp.inf))
 
 
 def counted(number: Array, mask: Array) -> Array:
