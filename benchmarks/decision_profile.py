@@ -14,16 +14,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from explorax import devices
+import jax
+import numpy as np
 
-devices.decide_inline()  # before JAX starts
-
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-
-from explorax import Agent, make  # noqa: E402
-from explorax.agent import compiled  # noqa: E402
-from explorax.policies.base import Policy  # noqa: E402
+from explorax import Agent, devices, make
+from explorax.agent import compiled
+from explorax.policies.base import Policy
 
 POLICIES = ("lin_ucb", "lin_ts", "glm_tsl", "glm_fpl")
 # GLM policies remember the rows of a table unless their memory is constant; `agent_speed.py` plays them with that.
@@ -40,6 +36,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--sizes", nargs="+", default=["10x5", "100x20", "1000x20"], metavar="KxD")
     given = parser.parse_args()
+    devices.decide_inline()
     print_calls(given.rounds)
     watch = Watch()
     print(f"\n{'microseconds':44s}{'choose':>8s}{'program':>9s}{'learn':>8s}{'program':>9s}{'Python in both':>16s}")

@@ -51,3 +51,9 @@ def test_a_largest_score_that_was_rounded_otherwise_costs_no_arm(count):
         jax.vmap(first_equal, (0, 0, None))(jnp.asarray(scores), jnp.asarray(largest), everything), np.argmax(scores, 1)
     )
     assert int(first_equal(jnp.asarray(scores[0]), jnp.asarray(largest[0]), everything)) == np.argmax(scores[0])
+
+
+def test_a_largest_score_that_was_rounded_otherwise_gives_no_arm_that_is_not_on_offer():
+    scores, mask = jnp.array([3.0, -jnp.inf, 1.0, 2.0]), jnp.array([False, True, True, False])
+    assert int(first_equal(scores, jnp.nextafter(scores[2], jnp.inf), mask)) == 2
+    assert int(first_equal(scores, scores[0], mask & (scores == -jnp.inf))) == 1
