@@ -11,6 +11,12 @@ served eight at a time.  On other devices, and if the batch is small, all elemen
 costs the same.
 
 **Only where.**  `only_where` is for work that all elements of a batch need in the same rounds, and for large states.
+
+**Once for all.**  On a GPU, every `where_needed` costs a kernel and a branch even if nothing is needed.  `if_any` skips
+a piece of work with several of them at once.
+
+**At a place.**  `put` and `add` change one entry of a vector.  On a GPU they pass over the whole vector, because that
+becomes part of the operations around it, where a scatter is two kernels of its own.
 """
 
 from collections.abc import Callable
@@ -21,6 +27,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.custom_batching import custom_vmap
+from jax.typing import ArrayLike
 
 GROUP = 8  # elements of a batch that rare work is done for at a time
 
@@ -74,6 +81,37 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: tuple[A
         return lax.while_loop(lambda carry: jnp.any(carry[0]), serve, (needed, otherwise))[1]
 
     return batched_by(one, many)(needed, arguments, otherwise)
+
+
+def if_any(needed: Array, function: Callable[..., Any], arguments: tuple[Any, ...], otherwise: Any) -> Any:
+    """Compute a function that skips needless work by itself: on a CPU always, elsewhere if an element needs it.
+
+    Args:
+        needed: Whether the function is needed, a scalar truth value.
+        function: The function to compute.
+        arguments: Its arguments.
+        otherwise: A result that is right if the function is not needed, of the structure that the function returns.
+
+    Returns:
+        `function(*arguments)`, or `otherwise` if no element of the batch needs more.
+    """
+    if jax.default_backend() == "cpu":
+        return function(*arguments)
+    return where_needed(needed, function, arguments, otherwise)
+
+
+def put(values: Array, place: ArrayLike, value: ArrayLike) -> Array:
+    """Return a vector with another value at one place."""
+    if jax.default_backend() == "cpu":
+        return values.at[place].set(value)
+    return jnp.where(jnp.arange(len(values)) == place, value, values)
+
+
+def add(values: Array, place: ArrayLike, value: ArrayLike) -> Array:
+    """Return a vector with a value added at one place."""
+    if jax.default_backend() == "cpu":
+        return values.at[place].add(value)
+    return jnp.where(jnp.arange(len(values)) == place, values + value, values)
 
 
 def only_where(needed: Array, function: Callable[..., Any], state: Any, arguments: tuple[Any, ...]) -> Any:

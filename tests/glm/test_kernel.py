@@ -11,7 +11,8 @@ import pytest
 from explorax.glm import families, kernel, warm
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.problem import ByColumn, Problem, hessian, posed
+from explorax.glm.problem import ByColumn, hessian, posed
+from tests.lowering import lowered_for_a_gpu
 from tests.problems import FAMILIES, afresh
 
 RIDGE, TOLERANCE = 0.5, 1e-3
@@ -76,11 +77,10 @@ def test_the_newton_direction_solves_the_system():
     theta = np.linspace(-1, 1, 15)
     curvature = np.asarray(hessian(families.bernoulli, posed(history, ridge=RIDGE), jnp.asarray(theta, jnp.float32)))
     columns, slope = jnp.pad(kept.columns, ((0, 1), (0, 4))), jnp.pad(tilt, (0, 1))
-    counts, sums = jnp.pad(history.counts, (0, 4)), jnp.pad(history.sums, (0, 4))
     weights = jnp.pad(history.counts * families.bernoulli.slope(history.features @ jnp.asarray(theta)), (0, 4))
     for layout in (kernel.InRegisters, ByColumn):
-        given = Problem(layout(columns), counts, sums, slope, jnp.float32(RIDGE))
-        found = kernel.newton_direction(given, weights.astype(jnp.float32), slope, 15)
+        gram = layout(columns).gram(weights.astype(jnp.float32))
+        found = kernel.newton_direction(gram, jnp.float32(RIDGE), slope, 15)
         np.testing.assert_allclose(found[:15], -np.linalg.solve(curvature.astype(float), tilt), rtol=1e-3, atol=1e-5)
         assert found[15] == 0
 
@@ -99,20 +99,6 @@ def test_numbers_that_are_none_move_nothing_and_do_not_converge():
     assert not end.converged
     np.testing.assert_array_equal(end.theta, 0)
     np.testing.assert_array_equal(end.scores, 0)
-
-
-def lowered_for_a_gpu(function, *given):
-    """The program of a GPU, which need not be there; from version 0.11 on JAX wants to know which one it would be."""
-    try:
-        return jax.jit(function).trace(*given).lower(lowering_platforms=("cuda",)).as_text()
-    except RuntimeError as error:
-        if "abstract GPU device" not in str(error):
-            raise
-    sharding = jax.sharding
-    device = sharding.AbstractDevice(device_kind="NVIDIA H100", num_cores=132, platform="gpu")
-    mesh = sharding.AbstractMesh((1,), ("one",), (sharding.AxisType.Explicit,), abstract_device=device)
-    with sharding.use_abstract_mesh(mesh):
-        return jax.jit(lambda *again: function(*again)).trace(*given).lower(lowering_platforms=("cuda",)).as_text()
 
 
 @pytest.mark.parametrize("wide", [True, False], ids=["64 bits", "32 bits"])

@@ -266,3 +266,43 @@ def test_a_step_that_is_not_finite_is_not_taken(monkeypatch):
     assert np.all(np.isfinite(found.theta))
     assert np.all(np.isfinite(found.scores))
     assert not found.converged
+
+
+@pytest.mark.parametrize("discount", [None, 0.97])
+def test_other_devices_skip_rare_work_together_and_find_the_same(discount, monkeypatch):
+    """A GPU leaves rebuilding and checking out in rounds in which nobody needs them; estimates are the same."""
+    rng = np.random.default_rng(3)
+    family, batch = families.bernoulli, 12
+    arms = jnp.asarray(rng.normal(size=(batch, ARMS, FEATURES)))
+    pulls = rng.integers(0, ARMS, (60, batch))
+    rewards = rng.integers(0, 2, (60, batch)).astype(float)
+
+    def played():
+        def one(kept, history, theta, converged, arm, reward):
+            x = history.features[arm]
+            history = history.record(arm, x, reward, discount)
+            kept = warm.forget(family, kept, None, None if discount is None else jnp.asarray(discount))
+            kept = warm.record(family, kept, history, arm, x)
+            problem = kept.posed(history, ridge=jnp.asarray(RIDGE))
+            found, kept = warm.refit(family, kept, problem, theta, converged, 1e-6, 5 * ROOT_ERROR)
+            return kept, history, found.theta, found.converged
+
+        step = jax.jit(jax.vmap(one))
+        history = jax.vmap(Grouped.of)(arms)
+        kept = jax.vmap(lambda rows: warm.start(rows, jnp.asarray(RIDGE), discount is not None))(arms)
+        theta, converged, ages = jnp.zeros((batch, FEATURES)), jnp.ones(batch, bool), []
+        for arm, reward in zip(pulls, rewards, strict=True):
+            kept, history, theta, converged = step(kept, history, theta, converged, arm, reward)
+            ages.append(np.asarray(kept.age))
+        return theta, converged, np.stack(ages)
+
+    theta, converged, ages = played()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(warm.kernel, "suits", lambda columns: False)
+    elsewhere, found, ages_elsewhere = played()
+    assert converged.all()
+    assert found.all()
+    np.testing.assert_allclose(elsewhere, theta, atol=1e-5)
+    assert (np.ptp(ages, axis=1) > 0).any()  # on a CPU each builds its curvature when it must
+    assert (np.ptp(ages_elsewhere, axis=1) == 0).all()  # elsewhere all do when one must
+    assert 0 < np.count_nonzero(ages_elsewhere[:, 0]) < 60

@@ -37,7 +37,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.batching import where_needed
+from explorax.batching import add, where_needed
 from explorax.checks import check_whole, is_known, is_number
 from explorax.errors import HistoryFull, InvalidArgument
 
@@ -86,7 +86,7 @@ class Grouped(NamedTuple):
         counts, sums = self.counts, self.sums
         if discount is not None:
             counts, sums = discounted(counts, sums, discount)
-        return self._replace(counts=counts.at[arm].add(1), sums=sums.at[arm].add(reward))
+        return self._replace(counts=add(counts, arm, 1), sums=add(sums, arm, reward))
 
     def computed(self) -> tuple[Array, ...]:
         """Return no arrays, because recorded rewards are checked when they come (`checks.computed`)."""

@@ -11,10 +11,9 @@ A Newton direction comes from Gauss-Jordan elimination of [RHR | Rg], R = diag(H
 positive definite matrix.  Pivots stay above the jitter of `glm.linalg`.
 """
 
-from functools import partial, reduce
+from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.experimental import pallas as pl
@@ -25,10 +24,11 @@ from explorax.glm.families import Family
 from explorax.glm.linalg import jitter
 from explorax.glm.newton import Aim, Method, Place, kept_length, left_over, newton_length
 from explorax.glm.problem import ByColumn, Problem, gradient, weights
+from explorax.glm.registers import block, load, of_shape, padded, store
 
 MOST_STEPS = 300
+CHUNK = 32  # arms whose share of the curvature is added up at a time: the code of a larger product is slow to fetch
 LARGEST = 8192  # entries of the padded arms: beyond it registers run out
-SMALLEST_SIDE = 16  # of a matrix product
 
 
 class Start(NamedTuple):
@@ -66,11 +66,6 @@ class InRegisters(ByColumn):
         return product(self.columns * weights[None, :], self.columns)
 
 
-def padded(size: int) -> int:
-    """Return a size padded to the next power of two, and to at least `SMALLEST_SIDE`."""
-    return max(SMALLEST_SIDE, 1 << (size - 1).bit_length())
-
-
 def suits(columns: Array) -> bool:
     """Return whether the kernel supports arms of this dtype and size, which have to stay in registers."""
     features, arms = columns.shape[-2:]
@@ -84,7 +79,7 @@ def descend(family: Family, problem: Problem, start: Start, tolerance: float, in
     height, width = padded(features + 1), padded(arms)  # one feature more: room for the right-hand side of H δ = g
     high, wide, number = block(height), block(width), block(1)
     settings = triton.CompilerParams(num_warps=4 if height * width <= LARGEST // 2 else 8, num_stages=1)
-    theta, scores, whole = of_shape(features, dtype), of_shape(arms, dtype), of_shape(1, jnp.int32)
+    theta, scores, whole = of_shape((features,), dtype), of_shape((arms,), dtype), of_shape((1,), jnp.int32)
     call = pl.pallas_call(
         partial(program, family=family, tolerance=tolerance, features=features, arms=arms),
         in_specs=[
@@ -101,16 +96,6 @@ def descend(family: Family, problem: Problem, start: Start, tolerance: float, in
     return end._replace(steps=end.steps[0].astype(int), converged=end.converged[0] > 0)
 
 
-def block(*shape: int) -> Any:
-    """Return the specification of an array that a kernel sees as one block, padded to this shape."""
-    return pl.BlockSpec(shape, lambda: (0,) * len(shape))
-
-
-def of_shape(size: int, dtype: Any) -> Any:
-    """Return the shape and dtype of a vector that a kernel writes."""
-    return jax.ShapeDtypeStruct((size,), dtype)
-
-
 def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, features: int, arms: int) -> None:
     """Run the steps of one instance, given references to its memory as a `Problem`, a `Start` and a `Descent`."""
     counts, sums, tilt = load(of.counts, arms), load(of.sums, arms), load(of.tilt, features)
@@ -121,9 +106,21 @@ def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, fea
         half = jnp.sum(root * slope[:, None], axis=0)
         return Aim(-jnp.sum(root * half[None, :], axis=1), jnp.isfinite(jnp.sum(half * half)), at.off[0])
 
+    def weighted_gram(now: Place) -> Array:
+        height, width = of.rows.columns.shape
+        size = min(CHUNK, width)
+
+        def more(number: Array, total: Array) -> Array:
+            some, left = pl.ds(number * size, size), arms - number * size
+            rows = InRegisters(load(of.rows.columns.at[:, some], features, left))
+            these = problem._replace(rows=rows, counts=load(of.counts.at[some], left))
+            return total + rows.gram(weights(family, these, rows.scores(now.theta)))
+
+        return lax.fori_loop(0, width // size, more, jnp.zeros((height, height), now.theta.dtype))
+
     def built(now: Place) -> Aim:
         slope = gradient(family, problem, now.theta, now.scores_of(problem))
-        direction = newton_direction(problem, weights(family, problem, now.scores_of(problem)), slope, features)
+        direction = newton_direction(weighted_gram(now), problem.ridge, slope, features)
         return Aim(direction, jnp.isfinite(jnp.sum(direction)))
 
     error = partial(left_over, family)
@@ -144,13 +141,13 @@ def program(of: Any, at: Any, out: Any, *, family: Family, tolerance: float, fea
     store(out.step, end.step, features)
 
 
-def newton_direction(problem: Problem, weights: Array, gradient: Array, features: int) -> Array:
+def newton_direction(gram: Array, ridge: float | Array, gradient: Array, features: int) -> Array:
     """Return the Newton direction −H⁻¹g for H = Σ w x xᵀ + λI, using the last column, which is padding, for g."""
     height = gradient.shape[0]
     row, column = (lax.broadcasted_iota(jnp.int32, (height, height), axis) for axis in (0, 1))
     place = lax.broadcasted_iota(jnp.int32, (height,), 0)
     diagonal, last = row == column, column == height - 1
-    curvature = problem.rows.gram(weights) + jnp.where(diagonal, problem.ridge, 0)
+    curvature = gram + jnp.where(diagonal, ridge, 0)
     squares = jnp.where(diagonal, curvature, 0)
     scale = lax.rsqrt(jnp.sum(squares, axis=1))  # once for rows and once for columns: layouts differ
     least = jitter(features, gradient.dtype)
@@ -172,19 +169,3 @@ def newton_direction(problem: Problem, weights: Array, gradient: Array, features
 def product(left: Array, right: Array) -> Array:
     """Return the product A Bᵀ in full float32 precision, which GPUs do not use by default."""
     return lax.dot_general(left, right, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)
-
-
-def load(ref: Any, *sizes: int) -> Array:
-    """Load the entries of an array of these sizes, with zeros in the padding."""
-    return triton.load(ref, mask=inside(ref.shape, sizes), other=0.0)
-
-
-def store(ref: Any, values: Array, *sizes: int) -> None:
-    """Store the entries of an array of these sizes, without the padding."""
-    triton.store(ref, values, mask=inside(ref.shape, sizes))
-
-
-def inside(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
-    """Return a mask of the entries of a padded array that are not padding."""
-    fits = [lax.broadcasted_iota(jnp.int32, shape, axis) < size for axis, size in enumerate(sizes)]
-    return reduce(jnp.logical_and, fits)

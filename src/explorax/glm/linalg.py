@@ -28,18 +28,22 @@ from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
 from explorax.batching import one_by_one
+from explorax.glm import registers
 
 LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer program
 
 
-def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
-    """Compute the Cholesky factor L of a positive definite matrix L Lᵀ, and its inverse L⁻¹."""
+def cholesky_and_inverse(matrix: Array, rarely: bool = False) -> tuple[Array, Array]:
+    """Compute the Cholesky factor L of a positive definite matrix L Lᵀ, and its inverse L⁻¹, as suits the device."""
     size = matrix.shape[-1]
-    if size > LARGEST_BY_HALVES:
-        return by_library(matrix)
     # Products lose a little more than substitution would: a pivot is never taken to be below the jitter.
-    halves = partial(by_halves, least=jitter(size, matrix.dtype))
-    return lax.platform_dependent(matrix, cpu=halves, default=by_library)
+    least = jitter(size, matrix.dtype)
+    if jax.default_backend() == "gpu" and registers.suits(matrix):
+        # By the device that it is compiled for, which need not be JAX's first choice.
+        return lax.platform_dependent(matrix, cuda=partial(registers.factors, least=least), default=by_library)
+    if rarely or size > LARGEST_BY_HALVES:
+        return by_library(matrix)
+    return lax.platform_dependent(matrix, cpu=partial(by_halves, least=least), default=by_library)
 
 
 def by_halves(matrix: Array, least: float = 0.0) -> tuple[Array, Array]:
@@ -181,8 +185,7 @@ def factorize(matrix: Array, rarely: bool = False) -> Factor:
     scale = 1 / jnp.where(root > 0, root, 1)
     # A direction without any entry would leave a zero pivot: give it a one, which `root` then hides again.
     diagonal = jnp.where(root > 0, jitter(size, matrix.dtype), 1)
-    factors = by_library if rarely else cholesky_and_inverse
-    lower, inverse = factors(matrix * scale[:, None] * scale + jnp.diag(diagonal))
+    lower, inverse = cholesky_and_inverse(matrix * scale[:, None] * scale + jnp.diag(diagonal), rarely)
     return Factor(lower, inverse, root)
 
 

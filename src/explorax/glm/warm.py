@@ -43,7 +43,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from explorax.batching import where_needed
+from explorax.batching import if_any, put, where_needed
 from explorax.glm import certificate, kernel, newton
 from explorax.glm.families import Family
 from explorax.glm.history import Grouped, Recent
@@ -80,6 +80,15 @@ class Warm(NamedTuple):
         """Pose the problem F of a history of these arms, a ridge and a tilt."""
         tilt = jnp.zeros_like(self.columns[:, 0]) if tilt is None else tilt
         return Problem(ByColumn(self.columns), history.counts, history.sums, tilt, ridge)
+
+
+class Kept(NamedTuple):
+    """The part of what is kept that a fit may change."""
+
+    scores: Array  # (K,) as in `Warm`
+    root: Array  # (d, d)
+    built: Array  # (K,)
+    age: Array  # ()
 
 
 def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
@@ -126,7 +135,7 @@ def record(family: Family, warm: Warm, history: Grouped, arm: Array, x: Array) -
     # An update this large leaves rounding in place of the root: it must not get old.
     sound = pushed @ pushed <= float(jnp.finfo(x.dtype).eps) ** (-4 / 3)
     age = jnp.where(sound, warm.age + 1, REBUILD_EVERY + 1)
-    return warm._replace(root=root, built=warm.built.at[arm].set(built), age=age)
+    return warm._replace(root=root, built=put(warm.built, arm, built), age=age)
 
 
 def refit(
@@ -156,25 +165,38 @@ def refit(
     Returns:
         The estimate with its scores, and what is kept for the next fit.
     """
-    estimate = settle(family, warm, problem, theta, tolerance, rarely=True)
-    off = family.self_concordance * problem.largest(estimate.scores - warm.built)
-    off = off if warm.faded is None else off + warm.faded
-    stale = (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
-
-    def rebuilt(theta: Array, problem: Problem) -> tuple[Array, Array, Array, Array]:
-        scores = problem.rows.scores(theta)  # free of the rounding that many small steps add up
-        return scores, build(family, problem, scores, rarely=True), scores, jnp.zeros((), int)
-
-    kept = (estimate.scores, warm.root, warm.built, warm.age)
-    scores, root, built, age = where_needed(stale, rebuilt, (estimate.theta, problem), kept)
-    faded = None if warm.faded is None else jnp.where(age > 0, warm.faded, 0)
+    near = approach(family, warm, problem, theta, tolerance)
     # Rewards so far, which a batch has in common; where they are forgotten, those since the curvature was built.
     clock = (jnp.sum(problem.counts) if warm.faded is None else warm.age).astype(int)
-    due = (jnp.bitwise_and(clock, clock - 1) == 0) | (clock % LOOK_EVERY == 0) | (off > LOOK_BEYOND) | ~converged
-    check = partial(is_right, family, tolerance, share=0.5)
-    right = where_needed(due, check, (problem, estimate), converged & estimate.converged)
-    estimate = estimate._replace(scores=scores, converged=right & (warm.age <= REBUILD_EVERY))
-    return estimate, Warm(warm.columns, scores, root, built, age, faded)
+    due = (jnp.bitwise_and(clock, clock - 1) == 0) | (clock % LOOK_EVERY == 0) | ~converged
+
+    def moved(estimate: Descent, warm: Warm, problem: Problem) -> Array:
+        off = family.self_concordance * problem.largest(estimate.scores - warm.built)
+        return off if warm.faded is None else off + warm.faded
+
+    def is_stale(estimate: Descent, warm: Warm, off: Array) -> Array:
+        return (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
+
+    def rebuilt(theta: Array, problem: Problem) -> Kept:
+        scores = problem.rows.scores(theta)  # free of the rounding that many small steps add up
+        return Kept(scores, build(family, problem, scores, rarely=True), scores, jnp.zeros((), int))
+
+    def looked_after(near: Descent, warm: Warm, problem: Problem, converged: Array, due: Array) -> tuple[Descent, Kept]:
+        estimate = finished(family, problem, near, tolerance, rarely=True)
+        off = moved(estimate, warm, problem)
+        kept = Kept(estimate.scores, warm.root, warm.built, warm.age)
+        kept = where_needed(is_stale(estimate, warm, off), rebuilt, (estimate.theta, problem), kept)
+        check = partial(is_right, family, tolerance, share=0.5)
+        right = where_needed(due | (off > LOOK_BEYOND), check, (problem, estimate), converged & estimate.converged)
+        return estimate._replace(converged=right), kept
+
+    off = moved(near, warm, problem)
+    needed = is_stale(near, warm, off) | due | (off > LOOK_BEYOND)
+    kept = Kept(near.scores, warm.root, warm.built, warm.age)
+    estimate, kept = if_any(needed, looked_after, (near, warm, problem, converged, due), (near, kept))
+    faded = None if warm.faded is None else jnp.where(kept.age > 0, warm.faded, 0)
+    estimate = estimate._replace(scores=kept.scores, converged=estimate.converged & (warm.age <= REBUILD_EVERY))
+    return estimate, warm._replace(**kept._asdict(), faded=faded)
 
 
 def descend(
@@ -197,7 +219,8 @@ def descend(
     Returns:
         The estimate with its scores, and whether it has converged in the sense of `is_right`.
     """
-    found = settle(family, warm, problem, theta, tolerance, rarely=False)
+    near = approach(family, warm, problem, theta, tolerance)
+    found = finished(family, problem, near, tolerance, rarely=False)
     check = partial(is_right, family, tolerance)
     if right is None:
         return found._replace(converged=check(problem, found))
@@ -238,11 +261,8 @@ def is_right(
     return found.converged & (error <= tolerance + share * bound)
 
 
-def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float, *, rarely: bool) -> Descent:
-    """Make steps until they are as small as the tolerance asks for.
-
-    A few cheap steps come first, or the kernel if there is a GPU.  Newton steps follow only for the elements of a batch
-    that need more.
+def approach(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance: float) -> Descent:
+    """Make steps until they are as small as the tolerance asks for: a few cheap ones, or the kernel if there is a GPU.
 
     Args:
         family: The reward family.
@@ -250,10 +270,9 @@ def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance
         problem: The optimization problem F, with arms as columns.
         theta: The nearby θ, of shape (d,).
         tolerance: The largest error of a score.
-        rarely: Whether Newton steps are rare.  They are after one more reward, and not with the tilts of a theory.
 
     Returns:
-        The end of the descent, with `converged` if steps have become small enough.
+        The end of the descent, with `converged` if steps have become small enough; if not, `finished` goes on.
     """
     off = family.self_concordance * problem.largest(warm.scores - warm.built)
     off = off if warm.faded is None else off + warm.faded
@@ -264,13 +283,29 @@ def settle(family: Family, warm: Warm, problem: Problem, theta: Array, tolerance
         near = lax.platform_dependent(cuda=at_once, default=cheaply)
     else:
         near = cheaply()
-    if warm.faded is not None:
-        near = near._replace(converged=near.converged & (warm.faded <= TRUSTED))
+    if warm.faded is None:
+        return near
+    return near._replace(converged=near.converged & (warm.faded <= TRUSTED))
+
+
+def finished(family: Family, problem: Problem, near: Descent, tolerance: float, *, rarely: bool) -> Descent:
+    """Make Newton steps from the end of another descent, for those elements of a batch that have not converged.
+
+    Args:
+        family: The reward family.
+        problem: The optimization problem F, with arms as columns.
+        near: The end of the other descent.
+        tolerance: The largest error of a score.
+        rarely: Whether Newton steps are rare.  They are after one more reward, and not with the tilts of a theory.
+
+    Returns:
+        The end of the descent, with `converged` if steps have become small enough.
+    """
     newtonian = partial(newton_steps, family, tolerance, rarely)
     return where_needed(~near.converged, newtonian, (problem, near), near)
 
 
-class Kept(NamedTuple):
+class Learned(NamedTuple):
     """The root and the gradient of a cheap step, from which the next one improves the root."""
 
     root: Array  # (d, d) W
@@ -304,7 +339,7 @@ def cheap_steps(family: Family, problem: Problem, start: Start, tolerance: float
 def aim_by(root: Array, slope: Array, off: Array) -> Aim:
     """Return the direction −W Wᵀg of a root W whose error is at most e^{±off}."""
     direction, energy = downhill(root, slope)
-    return Aim(direction, jnp.isfinite(energy), off, Kept(root, slope, energy, off))
+    return Aim(direction, jnp.isfinite(energy), off, Learned(root, slope, energy, off))
 
 
 def newton_steps(family: Family, tolerance: float, rarely: bool, problem: Problem, near: Descent) -> Descent:
