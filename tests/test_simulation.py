@@ -15,8 +15,8 @@ from explorax.errors import HistoryFull, InvalidArgument
 from explorax.policies.base import Action, Policy
 from explorax.policies.glm_tsl import glm_tsl
 from explorax.registry import check_family
-from explorax.simulation import Job, share_program, simulate, simulate_together
-from tests.helpers import assert_same, part
+from explorax.simulation import BLOCK, Job, compile_ahead, share_program, simulate, simulate_together
+from tests.helpers import COMPILED, assert_same, part
 from tests.reference import numpy_bandit as reference
 from tests.statistics import FALSE_ALARM
 
@@ -324,3 +324,37 @@ def test_policies_and_environments_that_do_not_say_of_which_rewards_they_are_mee
     check_family(explorax.make("uniform"), COUNTS.family)
     check_family(explorax.make("glm_tsl"), COUNTS._replace(family=None).family)
     check_family(explorax.make("lin_ts"), WORLD.family)
+
+
+def test_a_program_that_is_compiled_ahead_is_not_compiled_again():
+    def compiled_by(call):
+        before = len(COMPILED)
+        call()
+        return len(COMPILED) - before
+
+    schedule, instances = check_schedule(20, 5, "even", None, None), range(BLOCK)
+
+    def job(arms):
+        return Job(glm_tsl(), logistic(n_features=3, n_arms=arms))
+
+    def play(one):
+        return simulate_together([one], schedule, instances, 0)[0]
+
+    cold, ready = job(7), job(9)
+    usual = compiled_by(lambda: play(cold))
+    ahead = compiled_by(lambda: compile_ahead([ready], schedule, instances, 0))
+    assert ahead >= 1
+    assert compiled_by(lambda: play(ready)) <= usual - 1
+    assert compiled_by(lambda: compile_ahead([ready], schedule, instances, 0)) == 0
+    assert_same(play(ready), simulate(ready.policy, ready.environment, rounds=20, instances=BLOCK, checkpoints=5))
+
+
+def test_jobs_whose_memories_differ_are_compiled_ahead_one_by_one():
+    environment = logistic(n_features=2, n_arms=4)
+    jobs = [Job(glm_tsl(window=window), environment) for window in (5, 9)]
+    schedule, instances = check_schedule(10, 5, "even", None, None), range(BLOCK)
+    assert share_program(*jobs)
+    compile_ahead(jobs, schedule, instances, 0)
+    before = len(COMPILED)
+    compile_ahead(jobs, schedule, instances, 0)
+    assert len(COMPILED) == before

@@ -59,23 +59,32 @@ def kept(make: Callable[..., Function]) -> Callable[..., Function]:
     return find
 
 
-def bounded_jit(function: Function, **options: Any) -> Function:
-    """Compile a function like `jax.jit`, and drop its programs if there is no room for another one."""
-    programs: Any = jax.jit(function, **options)
-    seen = 0
+class Bounded:
+    """A function that is compiled like with `jax.jit`, whose programs are dropped if there is no room for another."""
 
-    @functools.wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
-        nonlocal seen
-        result = programs(*given, **named)
-        if programs._cache_size() != seen:  # one more was compiled
-            seen = programs._cache_size()
+    def __init__(self, function: Function, **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.programs: Any = jax.jit(function, **options)
+        self.seen = 0
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Call the compiled function."""
+        result = self.programs(*given, **named)
+        if self.programs._cache_size() != self.seen:  # one more was compiled
+            self.seen = self.programs._cache_size()
             crowded = maps_are_scarce()
-            if crowded or seen > MOST:
-                drop([programs], crowded)
+            if crowded or self.seen > MOST:
+                drop([self.programs], crowded)
         return result
 
-    return call
+    def compile(self, *given: Any) -> None:
+        """Compile the program for arguments of the shapes given, so that a call need not do it."""
+        self.programs.lower(*given).compile()  # JAX finds it again when the function is called
+
+
+def bounded_jit(function: Function, **options: Any) -> Bounded:
+    """Compile a function like `jax.jit`, and drop its programs if there is no room for another one."""
+    return Bounded(function, **options)
 
 
 def keep(key: Hashable, program: Program) -> Program:

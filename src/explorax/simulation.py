@@ -36,7 +36,7 @@ from explorax.environments.base import Environment, Offer
 from explorax.errors import HistoryFull, InvalidArgument, shown
 from explorax.glm.history import limited_rows
 from explorax.policies.base import Policy, State
-from explorax.programs import bounded_jit
+from explorax.programs import Bounded, bounded_jit
 from explorax.record import Records, concatenate
 from explorax.registry import check_family
 
@@ -222,21 +222,13 @@ def select(records: Records, instances: range) -> Records:
 
 def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> list[Records]:
     """Play all jobs on all of these instances as one batch; return the records of each job."""
-    key = join([Keys(*(instance_keys(seed, instances, use) for use in (ARMS, REWARD, POLICY))) for _ in jobs], 0)
-    axes = jobs[0].environment.axes
-    worlds = [draw(job.environment, instances, seed) for job in jobs]
-    world = join(worlds, axes)
-    states = [start(job, its_world, instances, seed) for job, its_world in zip(jobs, worlds, strict=True)]
+    states, digest, world, key = beginning(jobs, instances, seed)
     check_capacity(states[0], schedule.rounds)
-    if len({shape_of(state) for state in states}) > 1:  # memories of different kinds cannot be one batch
+    if not are_alike(states):
         return [play([job], schedule, instances, seed)[0] for job in jobs]
     state = join(states, 0)
-
-    target = schedule.chunk or (CHUNK if jax.default_backend() == "cpu" else CHUNK_ELSEWHERE)
-    chunks = -(-schedule.rounds // target)
-    length = -(-schedule.rounds // chunks)  # the last chunk may play a few rounds too many; they are not recorded
-    advance = compiled_chunk(*program_of(jobs[0]), axes, length)
-    digest = jnp.full(len(jobs) * len(instances), FNV_OFFSET, jnp.uint32)
+    chunks, length = chunks_of(schedule)
+    advance = compiled_chunk(*program_of(jobs[0]), jobs[0].environment.axes, length)
     tally = Tally(len(digest), schedule)
     for number in range(chunks):
         state, digest, played = advance(state, digest, world, key, number * length, schedule.rounds)
@@ -245,6 +237,49 @@ def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -
         tally.records(np.asarray(digest), instances, slice(j * len(instances), (j + 1) * len(instances)))
         for j in range(len(jobs))
     ]
+
+
+def compile_ahead(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -> None:
+    """Compile the program of a batch before its turn to play, without the memory that playing takes.
+
+    Args:
+        jobs: Jobs that share one program.
+        schedule: When the batch is recorded.
+        instances: The instances that are played.
+        seed: The seed of all randomness.
+    """
+    states, *others = jax.eval_shape(lambda: beginning(jobs, instances, seed))
+    if not are_alike(states):
+        for job in jobs:
+            compile_ahead([job], schedule, instances, seed)
+        return
+    state = jax.eval_shape(lambda parts: join(parts, 0), states)
+    advance = compiled_chunk(*program_of(jobs[0]), jobs[0].environment.axes, chunks_of(schedule)[1])
+    advance.compile(state, *others, 0, schedule.rounds)
+
+
+def beginning(jobs: Sequence[Job], instances: range, seed: int) -> tuple[list[State], Array, Any, Keys]:
+    """Return the states of each job before the first round, and the digests, problems and keys of all of them."""
+    key = join([Keys(*(instance_keys(seed, instances, use) for use in (ARMS, REWARD, POLICY))) for _ in jobs], 0)
+    worlds = [draw(job.environment, instances, seed) for job in jobs]
+    states = [start(job, its_world, instances, seed) for job, its_world in zip(jobs, worlds, strict=True)]
+    digest = jnp.full(len(jobs) * len(instances), FNV_OFFSET, jnp.uint32)
+    return states, digest, join(worlds, jobs[0].environment.axes), key
+
+
+def are_alike(states: Sequence[State]) -> bool:
+    """Return whether states have the same shape; memories of different kinds cannot be one batch."""
+    return len({shape_of(state) for state in states}) == 1
+
+
+def chunks_of(schedule: Schedule) -> tuple[int, int]:
+    """Return the number of chunks that rounds are played in, and their length.
+
+    The last chunk may play a few rounds too many, which are not recorded.
+    """
+    target = schedule.chunk or (CHUNK if jax.default_backend() == "cpu" else CHUNK_ELSEWHERE)
+    chunks = -(-schedule.rounds // target)
+    return chunks, -(-schedule.rounds // chunks)
 
 
 def instance_keys(seed: int, instances: range, use: int) -> Array:
@@ -291,7 +326,7 @@ def compiled_chunk(
     reward_of: Callable[..., Array],
     axes: Any,
     length: int,
-) -> Callable[..., tuple[State, Array, tuple[Array, Array, Array]]]:
+) -> Bounded:
     """Return the compiled function that plays `length` rounds on a batch of instances."""
 
     def one_round(state: State, digest: Array, world: Any, key: Keys, t: Array, rounds: Array) -> Any:

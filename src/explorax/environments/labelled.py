@@ -89,7 +89,8 @@ def classification(
     def draw(key: Array, number: ArrayLike = 0) -> Instance:
         if not shared:
             with jax.ensure_compile_time_eval():
-                shared.extend(map(jnp.asarray, (dataset.features, dataset.labels, np.float32(dataset.scale))))
+                placed = map(jnp.asarray, (dataset.features, dataset.labels, np.float32(dataset.scale)))
+                shared[:] = list(placed)  # at once: another thread may draw at the same time
         return Instance(first + jnp.asarray(number, jnp.int32) % period, scores, *shared)
 
     size, family = dataset.features.shape[1] + added, families.bernoulli

@@ -15,7 +15,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -24,13 +24,14 @@ from typing import Protocol
 
 from explorax.builders import setting_names
 from explorax.errors import InvalidArgument, RunFailed
-from explorax.experiments.study import Study
+from explorax.experiments.study import Curve, Study
 from explorax.registry import entry_of
 from explorax.runner import worker
 from explorax.runner.tasks import SHORT, Task
 from explorax.runner.worker import Failure, Outcome
 
 THREADS = 4  # batches at a time in one process
+COMPILING = 4  # programs that are compiled at a time while a batch plays
 HEAVY = ("classification",)  # environments whose policies fill the device's memory: one batch at a time
 GRACE = 5.0  # seconds that a worker without work may take to end
 
@@ -86,7 +87,8 @@ def total_cost(tasks: Sequence[Task]) -> float:
 def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
     """Run all tasks in this process, those of panels with different numbers of features as one batch if possible.
 
-    A thread for each batch lets one batch compile while another computes; the device takes them in turn.
+    Threads let batches compile while others compute.  The device takes the batches in turn, and if they would not fit
+    into its memory together, only one of them is under way at a time, while the next ones are compiled.
     """
     player = worker.Player(study)
     batches: dict[object, list[Task]] = {}
@@ -94,6 +96,12 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
         batches.setdefault(labels(task) if stacks(study, task) else task.digest, []).append(task)
 
     numbers = {task.digest: number for number, task in enumerate(tasks)}
+    stopped = threading.Event()
+    heavy = study.environment in HEAVY
+    ahead: dict[str, list[Future[float | None]]] = {}
+
+    def prepare(task: Task, curve: Curve) -> float | None:
+        return None if stopped.is_set() else player.prepare(task, curve)
 
     def play(batch: list[Task]) -> list[Outcome]:
         for task in batch:
@@ -107,11 +115,17 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
 
         if len(batch) > 1:
             return player.play_together(batch, progress)
+        (task,) = batch
+        before = sum(one.result() or 0.0 for one in ahead.get(task.digest, []))
+        outcome = player.play(task, progress)
+        compiling = None if outcome.compiling is None else outcome.compiling + before
         # Batches share the device, so their pace says little.
-        return [player.play(task, progress)._replace(pace=None) for task in batch]
+        return [Outcome(outcome.records, outcome.seconds + before, compiling, pace=None)]
 
-    stopped = threading.Event()
-    with ThreadPoolExecutor(1 if study.environment in HEAVY else THREADS) as threads:
+    with ThreadPoolExecutor(1 if heavy else THREADS) as threads, ThreadPoolExecutor(COMPILING) as compilers:
+        if heavy:
+            for task in (batch[0] for batch in batches.values() if len(batch) == 1):
+                ahead[task.digest] = [compilers.submit(prepare, task, curve) for curve in task.curves]
         running = {threads.submit(play, batch): batch for batch in batches.values()}
         try:
             for done in as_completed(running):
@@ -119,7 +133,8 @@ def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
                     watcher.finished(numbers[task.digest], task, outcome)
         finally:  # where something went wrong the other batches end with their next chunk of rounds
             stopped.set()
-            threads.shutdown(wait=False, cancel_futures=True)
+            for pool in (threads, compilers):
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def labels(task: Task) -> tuple[str, ...]:

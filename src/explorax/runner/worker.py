@@ -18,11 +18,11 @@ from explorax import devices, program_cache
 from explorax.checkpoints import check_schedule
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
-from explorax.experiments.study import CHECKPOINTS, Panel, Study
+from explorax.experiments.study import CHECKPOINTS, Curve, Panel, Study
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
 from explorax.runner.tasks import SHORT, Task
-from explorax.simulation import BLOCK, Job, share_program, simulate_together
+from explorax.simulation import BLOCK, Job, compile_ahead, share_program, simulate_together
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
 PAUSE = 0.2  # seconds between two messages about progress
@@ -110,6 +110,11 @@ class Clock:
         return (self.laps[-1][1] - self.laps[0][1]) / (rounds * instances) if rounds > 0 else None
 
 
+def of(task: Task) -> range:
+    """Return the numbers of the instances of a task."""
+    return range(task.first, task.first + task.instances)
+
+
 class Player:
     """A player of the tasks of one study, which builds its policies and environments once."""
 
@@ -120,28 +125,51 @@ class Player:
             (curve.label, panel.label): study.make(curve, panel) for curve in study.curves for panel in study.panels
         }
         self.environments: dict[str, Environment] = {}
+        self.making = threading.Lock()
 
     def environment(self, panel: Panel) -> Environment:
         """Return the environment of a panel, which panels of equal settings share, since it may hold a data set."""
         key = settings_digest(panel.environment_settings)
-        if key not in self.environments:
-            self.environments[key] = self.study.make_environment(panel)
-        return self.environments[key]
+        with self.making:
+            if key not in self.environments:
+                self.environments[key] = self.study.make_environment(panel)
+            return self.environments[key]
 
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
         """Simulate a task; `progress` is called with the number of rounds that are done."""
         began = time.perf_counter()
         study, clock = self.study, Clock(progress)
         schedule = check_schedule(task.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, clock)
-        instances = range(task.first, task.first + task.instances)
         with compile_times() as spans:
-            environment = self.environment(task.panel)
-            jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
-            shared = all(share_program(jobs[0], job) for job in jobs)
-            batches = [jobs] if shared else [[job] for job in jobs]
-            records = [one for batch in batches for one in simulate_together(batch, schedule, instances, study.seed)]
+            played = [simulate_together(jobs, schedule, of(task), study.seed) for jobs in self.batches(task)]
         pace = clock.pace(task.instances * len(task.curves))
+        records = [one for batch in played for one in batch]
         return Outcome(records, time.perf_counter() - began, compile_seconds(spans), pace)
+
+    def prepare(self, task: Task, curve: Curve) -> float | None:
+        """Compile the program that a task plays for one of its curves, unless the curve before it has the same.
+
+        Args:
+            task: The task.
+            curve: One of its curves.
+
+        Returns:
+            The seconds that compiling took; None if unknown.
+        """
+        study = self.study
+        schedule = check_schedule(task.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, None)
+        policy = self.policies[curve.label, task.panel.label]
+        with compile_times() as spans:
+            for jobs in self.batches(task):
+                if jobs[0].policy is policy:
+                    compile_ahead(jobs, schedule, of(task), study.seed)
+        return compile_seconds(spans)
+
+    def batches(self, task: Task) -> list[list[Job]]:
+        """Return the jobs of a task in batches, each of which shares a program."""
+        environment = self.environment(task.panel)
+        jobs = [Job(self.policies[curve.label, task.panel.label], environment) for curve in task.curves]
+        return [jobs] if all(share_program(jobs[0], job) for job in jobs) else [[job] for job in jobs]
 
     def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
         """Simulate tasks with different numbers of features as one batch.
