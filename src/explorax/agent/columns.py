@@ -6,6 +6,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ KINDS = {"text": "text", "bool": "True or False", "number": "a number"}  # kinds
 PLAIN: dict[str, Callable[[Any], Any]] = {"text": str.__str__, "bool": bool}  # without NumPy's types and enums
 
 
+@lru_cache(maxsize=256)  # looked up in the register of abstract classes otherwise, with every value
 def kind_of(value_type: type) -> str | None:
     """Return the kind of column that has values of this type, or None if no column has."""
     if issubclass(value_type, str):

@@ -62,12 +62,13 @@ class Saved(NamedTuple):
 
     def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
         """Return the state to go on with, given a function that makes the state from which a policy starts."""
-        like, described, arrays = nothing_seen(self.former or self.policy), self.described, self.arrays
+        saved, described, arrays = self.former or self.policy, self.described, self.arrays
+        like = nothing_seen(saved)
         if self.format < FORMAT:
             described, arrays = former.arrays_today(*flatten(like), described, arrays, self.format)
         state = unflatten(like, described, arrays, path)
-        if self.format < FORMAT:
-            state = former.completed(state)
+        if self.format < FORMAT and saved.complete is not None:
+            state = saved.complete(state)
         for i, (name, _, dtype) in enumerate(described):
             if self.policy.recipe and "int" in dtype and np.any(arrays[f"state_{i}"] < 0):
                 least = np.min(arrays[f"state_{i}"])

@@ -222,6 +222,22 @@ class AdoptFn(Protocol):
         """
 
 
+class CompleteFn(Protocol):
+    """The function `complete` of a policy."""
+
+    def __call__(self, state: State, /) -> State:
+        """Compute the arrays of a state that follow from its other arrays.
+
+        The snapshot of a former format may lack such arrays.
+
+        Args:
+            state: The state of the policy, with any numbers in these arrays.
+
+        Returns:
+            The state with the right numbers in them.
+        """
+
+
 class Policy(NamedTuple):
     """A bandit algorithm: the pure functions `init`, `act` and `update`, and optional fields that may be None.
 
@@ -238,6 +254,7 @@ class Policy(NamedTuple):
         extend: Adds fixed arms to a state; see `ExtendFn`.
         redraw: Repeats the last training of a network with other noise; see `RedrawFn`.
         adopt: Carries over a state that was learned with other settings; see `AdoptFn`.
+        complete: Computes the arrays of a state that follow from its other arrays; see `CompleteFn`.
         recipe: The name and the settings with which the policy was built.
         stationary: Whether the law of a decision after the forced rounds depends on the state and the arms only, and
             not on t, and draws with different keys are independent.  An agent can then estimate the propensities of
@@ -265,6 +282,7 @@ class Policy(NamedTuple):
     extend: ExtendFn | None = None
     redraw: RedrawFn | None = None
     adopt: AdoptFn | None = None
+    complete: CompleteFn | None = None
     recipe: Recipe | None = None
     stationary: bool = False
 
