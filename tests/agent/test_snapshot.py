@@ -111,6 +111,16 @@ def test_snapshots_of_earlier_versions_load(path):
     agent.learn(agent.pending, np.ones(len(agent.pending)))
 
 
+@pytest.mark.parametrize("number", archive.READ)
+def test_a_root_that_a_former_format_did_not_save_is_computed(number):
+    state = Agent.load(KEPT / f"format{number}-rows.npz").state
+    past, x = state.memory.past, np.asarray(state.memory.past.features)
+    means = 1 / (1 + np.exp(-x @ np.asarray(state.theta_hat)))
+    curvature = (x * (np.asarray(past.counts) * means * (1 - means))[:, None]).T @ x + float(state.ridge) * np.eye(3)
+    root = np.asarray(state.memory.kept_root)
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(curvature), rtol=1e-9)
+
+
 def write_kept():
     """Keep snapshots of this version for all time; called by hand when the format gets a new number."""
     for name in AGENTS:
