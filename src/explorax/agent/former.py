@@ -34,6 +34,8 @@ def schema_today(schema: dict[str, Any]) -> dict[str, Any]:
         schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
     if schema["format"] <= 2 and schema["settings"] is not None:
         schema["settings"] = {SETTINGS.get(name, name): value for name, value in schema["settings"].items()}
+    if schema["format"] <= 4:
+        schema["rowless"] = []
     return schema
 
 

@@ -22,7 +22,7 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
-from explorax.glm.history import check_forgetting
+from explorax.glm.history import Grouped, check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
 from explorax.policies import exploration
@@ -91,8 +91,15 @@ def adopt(estimator: Estimator, state: AnyState, fresh: AnyState) -> AnyState:
 
 
 def complete(estimator: Estimator, state: AnyState) -> AnyState:
-    """Return the state with whatever follows from its other arrays, which the snapshot of a former format may lack."""
+    """Return the state with the arrays that follow from others, which the snapshot of a former format may lack."""
     return state._replace(memory=state.memory.completed(estimator, state.ridge))
+
+
+def unrewarded(state: AnyState) -> Array | None:
+    """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
+    count, known = state.memory.n_arms, state.memory.known_rewards()
+    by_arm = known.counts == 0 if isinstance(known, Grouped) else jnp.zeros(count or 0, bool)
+    return None if count is None else by_arm
 
 
 def made_alike(state: AnyState, fresh: AnyState) -> bool:
@@ -386,6 +393,7 @@ class GLMModel:
             *program(rule, estimator, learn),
             probabilities=None if law is None else probabilities(law, estimator),
             extend=extension(estimator),
+            unrewarded=unrewarded,
             adopt=partial(adopt, estimator),
             complete=partial(complete, estimator),
             stationary=True,  # a rule is not told t

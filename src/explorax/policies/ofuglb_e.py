@@ -96,6 +96,7 @@ def ofuglb_e(
         checked_init(lambda arms, key: model.init(arms, numbers, roots=True, keeps_curvature=False)),
         *program(optimistic_scores, estimator, learn),
         extend=glm_model.extension(estimator),
+        unrewarded=glm_model.unrewarded,
         adopt=lambda state, fresh: glm_model.adopt(constrained(estimator, fresh), state, fresh),
         complete=partial(glm_model.complete, estimator),
     )
