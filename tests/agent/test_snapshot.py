@@ -155,6 +155,23 @@ def test_arms_that_came_and_went(tmp_path):
     assert but_for_ids(loaded.choose_many(20)) == but_for_ids(agent.choose_many(20))
 
 
+@pytest.mark.parametrize("name", ["glm_tsl", "lin_ts"])
+def test_rows_that_were_given_away(name, tmp_path):
+    agent = fixed(name, warmup="none")
+    late = agent.choose(among=["arm 2"])
+    agent.retire_arm("arm 2")
+    agent.add_arm("new", [1.0, 1.0, 1.0])
+    agent.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    for each in (agent, loaded):
+        each.learn(late.id, 1.0)
+        assert each.arms == agent.arms
+        each.restore_arm("arm 2")
+        np.testing.assert_array_equal(each.choose(among=["arm 2"]).features, late.features)
+    assert_same(loaded.state, agent.state)
+    assert but_for_ids(loaded.choose_many(20)) == but_for_ids(agent.choose_many(20))
+
+
 def test_a_network_of_ones_own_is_given_again(tmp_path):
     network = Network(
         init=lambda key, features: {"w": jax.random.normal(key, (features,))},
