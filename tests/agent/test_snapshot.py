@@ -164,8 +164,8 @@ def test_rows_that_were_given_away(name, tmp_path):
     agent.save(tmp_path / "agent.npz")
     loaded = Agent.load(tmp_path / "agent.npz")
     for each in (agent, loaded):
+        assert not each.arms["arm 2"]
         each.learn(late.id, 1.0)
-        assert each.arms == agent.arms
         each.restore_arm("arm 2")
         np.testing.assert_array_equal(each.choose(among=["arm 2"]).features, late.features)
     assert_same(loaded.state, agent.state)

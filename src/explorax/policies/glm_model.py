@@ -22,7 +22,7 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
-from explorax.glm.history import Grouped, check_forgetting
+from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
 from explorax.policies import exploration
@@ -97,9 +97,8 @@ def complete(estimator: Estimator, state: AnyState) -> AnyState:
 
 def unrewarded(state: AnyState) -> Array | None:
     """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
-    count, known = state.memory.n_arms, state.memory.known_rewards()
-    by_arm = known.counts == 0 if isinstance(known, Grouped) else jnp.zeros(count or 0, bool)
-    return None if count is None else by_arm
+    without: Array | None = state.memory.unrewarded()
+    return without
 
 
 def made_alike(state: AnyState, fresh: AnyState) -> bool:

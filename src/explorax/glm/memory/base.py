@@ -280,16 +280,11 @@ class Memory(Protocol):
             HistoryFull: If the old memory keeps more rewards than this one has room for.
         """
 
+    def unrewarded(self) -> Array | None:
+        """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
+
     def completed(self, estimator: Estimator, ridge: Array) -> Self:
-        """Compute what follows from the other arrays, which the snapshot of a former format may lack.
-
-        Args:
-            estimator: The family and the tolerances of fits.
-            ridge: The penalty λ, a scalar.
-
-        Returns:
-            The memory with the same past and estimate.
-        """
+        """Compute what follows from the other arrays, which the snapshot of a former format may lack."""
 
     def known_rewards(self) -> Grouped | Rows | None:
         """Return the rewards that are still known, by arm or one by one; None if they are only summarized."""

@@ -189,6 +189,9 @@ class KeptRows(NamedTuple):
         check_adoptable(old, self)
         return self.refitted(estimator, ridge, self.past.adopting(rows), old.theta_hat)
 
+    def unrewarded(self) -> None:
+        """Return None, because nothing is kept by arm."""
+
     def completed(self, estimator: Estimator, ridge: Array) -> "KeptRows":
         """Return the memory with the root computed from its rows and its estimate, if a root is kept."""
         return self if self.kept_root is None else self._replace(kept_root=self.exact_root(estimator, ridge))
