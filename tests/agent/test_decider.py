@@ -63,4 +63,4 @@ def test_what_changes_is_replaced_as_a_whole():
     live.switch("a", False)
     live.put(type(own).added, "g", [1.0, 2.0, 3.0])
     assert before.arms.names == own.names
-    assert (live.now.arms.names, live.now.arms.active[0]) == ((*own.names, "g"), False)
+    assert live.now.arms.by_name() == dict.fromkeys("bcdefg", True) | {"a": False}

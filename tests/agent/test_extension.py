@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorax import Agent, make
-from explorax.agent.extension import extended, filled_up
+from explorax.agent.extension import extended, filled_up, vacant
 from explorax.agent.packing import Packed
 from tests.helpers import COMPILED, assert_same
 
@@ -95,3 +95,82 @@ def test_retired_arms_keep_what_was_learned_and_still_learn(policy):
     changed.restore_arm("arm 4")
     assert [plain.choose().arm for _ in range(5)] == [changed.choose().arm for _ in range(5)]
     jax.tree.map(np.testing.assert_array_equal, plain.state, changed.state)
+
+
+KNOWING = ["kept curvature", "whitened columns", "ensemble", "constrained", "discount", "window"]  # what arms were paid
+
+
+def going_through(agent, count, paid=False):
+    """Let arms come and go, one after the other."""
+    for number in range(count):
+        agent.add_arm(f"arm {number}", ARMS[number % 40] + number)
+        if paid:
+            agent.learn(agent.choose(among=[f"arm {number}"]).id, 1.0)
+        agent.retire_arm(f"arm {number}")
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_arms_that_came_and_went_without_rewards_take_no_room(kind):
+    agent = Agent(EXTENDED[kind](), arms=ARMS[:5], draws=0)
+    going_through(agent, 60)
+    assert len(agent._live.now.arms.rows) == 8
+    assert agent.arms == {**dict.fromkeys(range(5), True), **{f"arm {i}": False for i in range(60)}}
+    for number in (3, 40):
+        agent.restore_arm(f"arm {number}")
+        features = agent.choose(among=[f"arm {number}"]).features
+        np.testing.assert_array_equal(features, ARMS[number % 40] + number)
+
+
+@pytest.mark.parametrize("policy", ["lin_ts", "uniform", "a summary"])
+def test_states_that_have_nothing_for_each_arm_give_any_row_away(policy):
+    settings = {"memory": "constant"} if policy == "a summary" else {}
+    agent = Agent(make("glm_tsl" if settings else policy, **settings), arms=ARMS[:5], draws=0)
+    going_through(agent, 60, paid=True)
+    assert len(agent._live.now.arms.rows) == 8
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_rows_with_rewards_are_kept(kind):
+    agent = Agent(EXTENDED[kind](), arms=ARMS[:5], draws=0)
+    going_through(agent, 4, paid=True)
+    live = agent._live
+    assert live.now.arms.names[5:9] == ("arm 0", "arm 1", "arm 2", "arm 3")
+    with live.decider.precision():
+        assert vacant(agent.policy, live.now.packed, live.now.arms) is None
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_a_late_reward_counts_for_the_features_that_were_pulled(kind):
+    """The state is that of an agent whose arms never went, but for the places of its rows."""
+    agents = [Agent(EXTENDED[kind](), arms=dict(zip("abcde", ARMS, strict=False)), draws=0) for _ in range(2)]
+    late = [agent.choose(among=["b"]).id for agent in agents]
+    gone = agents[0]
+    gone.retire_arm("b")
+    gone.add_arm("f", ARMS[10])  # into the row of b
+    agents[1].add_arm("f", ARMS[10])
+    assert gone._live.now.arms.names == ("a", "f", "c", "d", "e")
+    for agent, waiting in zip(agents, late, strict=True):
+        agent.learn([waiting, agent.choose(among=["f"]).id, agent.choose(among=["c"]).id], [1.0, 0.0, 1.0])
+    assert gone._live.now.arms.names[:6] == ("a", "f", "c", "d", "e", None)
+    memories = [getattr(agent.state, "glm", agent.state).memory for agent in agents]
+    np.testing.assert_allclose(memories[0].theta_hat, memories[1].theta_hat, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(*(each.past.gram() for each in memories), rtol=1e-12)
+    np.testing.assert_array_equal(memories[0].past.features, gone._live.now.arms.rows)
+    gone.restore_arm("b")
+    picks = [agent.choose(among=["b"]).features for agent in agents]
+    np.testing.assert_array_equal(*picks)
+
+
+def test_a_policy_of_ones_own_gives_no_row_away():
+    policy = make("glm_tsl", warmup="none")._replace(unrewarded=None)
+    agent = Agent(policy, arms=ARMS[:5], draws=0)
+    going_through(agent, 20)
+    assert len(agent._live.now.arms.names) == 25
+
+
+def test_updates_of_arms_without_rewards_take_no_room():
+    agent = Agent(make("glm_tsl", warmup="none"), arms=ARMS[:5], draws=0)
+    for number in range(30):
+        agent.update_arm(number % 5, ARMS[number])
+    assert len(agent._live.now.arms.rows) == 8
+    assert agent.arms == dict.fromkeys(range(5), True)

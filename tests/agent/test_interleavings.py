@@ -37,8 +37,13 @@ class Interleaving(RuleBasedStateMachine):
         arms = {i: row_of(i) for i in range(4)}
         self.agents = [Agent(policy, arms=arms, seed=seed, draws=3) for _ in range(2)]
         self.offered, self.retired = set(arms), set()
+        self.versions = dict.fromkeys(arms, 0)  # of each arm's features
+        self.pulled, self.paid = [], []  # features by number of the decision, and of each reward
         self.waiting, self.rewarded, self.decisions = set(), set(), 0
         self.ids = [[], []]  # of each agent's decisions, by number
+
+    def row_of(self, name):
+        return row_of(1000 * self.versions[name] + name)
 
     def both(self, act):
         first, second = [act(agent) for agent in self.agents]
@@ -53,6 +58,7 @@ class Interleaving(RuleBasedStateMachine):
             known.extend(decision.id for decision in made)
             assert len(set(known)) == len(known)  # not even an agent that was loaded gives an id out twice
             assert all(0 <= decision.id < 2**53 for decision in made)
+        self.pulled += [decision.features for decision in decisions[0]]
         self.waiting.update(range(self.decisions, self.decisions + len(first)))
         self.decisions += len(first)
         return first
@@ -62,7 +68,7 @@ class Interleaving(RuleBasedStateMachine):
     def choose(self):
         (decision,) = self.decided([[agent.choose()] for agent in self.agents])
         assert decision.arm in self.offered
-        np.testing.assert_array_equal(decision.features, row_of(decision.arm))
+        np.testing.assert_array_equal(decision.features, self.row_of(decision.arm))
         assert 0 < decision.propensity <= 1
 
     @precondition(lambda self: self.offered)
@@ -70,6 +76,7 @@ class Interleaving(RuleBasedStateMachine):
     def choose_many(self, count):
         for decision in self.decided([list(agent.choose_many(count)) for agent in self.agents]):
             assert decision.arm in self.offered
+            np.testing.assert_array_equal(decision.features, self.row_of(decision.arm))
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), rewards=st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=5))
@@ -77,6 +84,7 @@ class Interleaving(RuleBasedStateMachine):
         numbers = data.draw(st.permutations(sorted(self.waiting)))[: len(rewards)]
         for agent, ids in zip(self.agents, self.ids, strict=True):
             agent.learn([ids[number] for number in numbers], rewards[: len(numbers)])
+        self.paid += [(self.pulled[number], reward) for number, reward in zip(numbers, rewards, strict=False)]
         self.waiting.difference_update(numbers)
         self.rewarded.update(numbers)
 
@@ -98,8 +106,24 @@ class Interleaving(RuleBasedStateMachine):
     @rule()
     def add(self):
         name = len(self.offered) + len(self.retired)
-        self.both(lambda agent: agent.add_arm(name, row_of(name)))
+        self.versions[name] = 0
+        self.both(lambda agent: agent.add_arm(name, self.row_of(name)))
         self.offered.add(name)
+
+    @precondition(lambda self: self.retired)
+    @rule(data=st.data())
+    def add_again(self, data):
+        name = data.draw(st.sampled_from(sorted(self.retired)))
+        self.versions[name] += 1
+        self.both(lambda agent: agent.add_arm(name, self.row_of(name)))
+        self.retired.remove(name)
+        self.offered.add(name)
+
+    @rule(data=st.data())
+    def update(self, data):
+        name = data.draw(st.sampled_from(sorted(self.versions)))
+        self.versions[name] += 1
+        self.both(lambda agent: agent.update_arm(name, self.row_of(name)))
 
     @precondition(lambda self: self.offered)
     @rule(data=st.data())
@@ -137,7 +161,21 @@ class Interleaving(RuleBasedStateMachine):
             assert agent.dropped == 0
             assert set(agent.pending) == {ids[number] for number in self.waiting}
             assert {name for name, on in agent.arms.items() if on} == self.offered
+            assert {name for name, on in agent.arms.items() if not on} == self.retired
+            self.has_learned_what_was_paid(agent)
             assert all(np.isfinite(leaf).all() for leaf in np_leaves(agent.state))
+
+    def has_learned_what_was_paid(self, agent):
+        """Each reward counts for the features that were pulled, whoever has their row now."""
+        past = getattr(getattr(agent.state, "memory", None), "past", None)
+        if past is None:
+            return
+        own = agent._live.now.arms
+        np.testing.assert_array_equal(past.features[: len(own.names)], own.rows[: len(own.names)])
+        x, rewards = np.reshape([x for x, _ in self.paid], (-1, FEATURES)), np.array([r for _, r in self.paid])
+        counts, sums, features = (np.asarray(each) for each in (past.counts, past.sums, past.features))
+        np.testing.assert_allclose((features.T * counts) @ features, x.T @ x, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(sums @ features, rewards @ x, rtol=1e-12, atol=1e-12)
 
 
 def np_leaves(state):

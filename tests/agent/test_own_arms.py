@@ -100,3 +100,43 @@ def test_names_are_found_after_any_changes():
             arms, expected["b"] = arms.updated("b", np.full(2, -number), None), len(arms.names)
     assert {name: arms.place(name) for name in expected} == expected == dict(arms.places)
     assert [name for name in arms.names if name is not None] == sorted(expected, key=expected.get)
+
+
+def test_a_vacant_row_goes_to_another_arm():
+    before = own().switched("b", False)
+    arms = before.added("d", np.array([9.0, 9.0]), None, 1)
+    assert (arms.names, arms.place("d"), arms.reused) == (("a", "d", "c"), 1, True)
+    assert arms.by_name() == {"a": True, "d": True, "c": True, "b": False}
+    np.testing.assert_array_equal(arms.rows, [ROWS[0], [9, 9], ROWS[2]])
+    np.testing.assert_array_equal(arms.rows, arms.matrix)
+    np.testing.assert_array_equal(arms.rowless["b"], ROWS[1])
+    assert arms.offered(None) is None  # no row is room for more
+    assert (before.names, before.reused) == (("a", "b", "c"), False)  # it was replaced, and not changed
+    np.testing.assert_array_equal(before.rows, ROWS)
+
+
+def test_an_arm_without_a_row_is_retired_until_it_gets_one():
+    arms = own().switched("b", False).added("d", np.array([9.0, 9.0]), None, 1)
+    with pytest.raises(errors.InvalidArgument, match=r"Arm 'b' is retired already. restore_arm puts it back on offer"):
+        arms.switched("b", False)
+    with pytest.raises(errors.InvalidArgument, match=r"among must name arms on offer, got 'b', which is retired"):
+        arms.mask(["b"])
+    back = arms.switched("b", True)
+    assert (back.names, back.rowless, back.place("b")) == (("a", "d", "c", "b"), {}, 3)
+    np.testing.assert_array_equal(back.rows[3], ROWS[1])
+    other = arms.updated("b", np.array([5.0, 5.0]), None)
+    assert (other.names, other.by_name()["b"]) == (arms.names, False)
+    np.testing.assert_array_equal(other.switched("d", False).switched("b", True, 1).rows[1], [5.0, 5.0])
+    again = arms.added("b", np.array([6.0, 6.0]), None)
+    assert (again.rowless, again.rows[again.place("b")].tolist()) == ({}, [6.0, 6.0])
+
+
+def test_former_features_have_a_row_without_a_name():
+    arms = own().appended(None, np.array([7.0, 7.0]), None, False)
+    assert (arms.names, dict(arms.places)) == (("a", "b", "c", None), {"a": 0, "b": 1, "c": 2})
+    assert not arms.active[3]
+    taken = arms.added("d", np.array([8.0, 8.0]), None, 3)
+    assert (taken.names, taken.rowless) == (("a", "b", "c", "d"), {})
+    moved = own().switched("b", False).updated("b", np.array([7.0, 7.0]), None, 1)  # into its own row
+    assert (moved.names, moved.rowless, moved.active[1]) == (("a", "b", "c"), {}, False)
+    np.testing.assert_array_equal(moved.rows[1], [7.0, 7.0])

@@ -111,6 +111,16 @@ def test_snapshots_of_earlier_versions_load(path):
     agent.learn(agent.pending, np.ones(len(agent.pending)))
 
 
+@pytest.mark.parametrize("number", archive.READ)
+def test_a_root_that_a_former_format_did_not_save_is_computed(number):
+    state = Agent.load(KEPT / f"format{number}-rows.npz").state
+    past, x = state.memory.past, np.asarray(state.memory.past.features)
+    means = 1 / (1 + np.exp(-x @ np.asarray(state.theta_hat)))
+    curvature = (x * (np.asarray(past.counts) * means * (1 - means))[:, None]).T @ x + float(state.ridge) * np.eye(3)
+    root = np.asarray(state.memory.kept_root)
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(curvature), rtol=1e-9)
+
+
 def write_kept():
     """Keep snapshots of this version for all time; called by hand when the format gets a new number."""
     for name in AGENTS:
@@ -142,6 +152,23 @@ def test_arms_that_came_and_went(tmp_path):
     for each in (agent, loaded):
         each.add_arm("newer", [0.0, 1.0, 0.0])
         each.restore_arm("arm 1")
+    assert but_for_ids(loaded.choose_many(20)) == but_for_ids(agent.choose_many(20))
+
+
+@pytest.mark.parametrize("name", ["glm_tsl", "lin_ts"])
+def test_rows_that_were_given_away(name, tmp_path):
+    agent = fixed(name, warmup="none")
+    late = agent.choose(among=["arm 2"])
+    agent.retire_arm("arm 2")
+    agent.add_arm("new", [1.0, 1.0, 1.0])
+    agent.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    for each in (agent, loaded):
+        assert not each.arms["arm 2"]
+        each.learn(late.id, 1.0)
+        each.restore_arm("arm 2")
+        np.testing.assert_array_equal(each.choose(among=["arm 2"]).features, late.features)
+    assert_same(loaded.state, agent.state)
     assert but_for_ids(loaded.choose_many(20)) == but_for_ids(agent.choose_many(20))
 
 

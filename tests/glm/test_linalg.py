@@ -10,7 +10,18 @@ from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
-from explorax.glm.linalg import by_halves, eigen, factorize, grown_inverse, jitter, shrinkage, spans, stretch
+from explorax.glm.linalg import (
+    LARGEST_ALONE,
+    LARGEST_BY_HALVES,
+    by_halves,
+    eigen,
+    factorize,
+    grown_inverse,
+    jitter,
+    shrinkage,
+    spans,
+    stretch,
+)
 from explorax.glm.project import project
 from tests.problems import FAMILIES, random_history
 
@@ -51,6 +62,17 @@ def test_batches_agree_with_single_matrices():
     np.testing.assert_allclose(jax.jit(jax.vmap(factorize))(matrices).inverse, single, rtol=1e-12)
     values = jax.vmap(lambda matrix: eigen(matrix)[0])(matrices)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrices), rtol=1e-10)
+
+
+@pytest.mark.parametrize("size", [LARGEST_ALONE, LARGEST_ALONE + 1, 20, LARGEST_BY_HALVES + 1])
+def test_alone_and_in_batches_of_batches_the_factors_are_those_of_numpy(size):
+    matrices = np.stack([random_gram(np.random.default_rng(seed), size) for seed in range(6)])
+    alone = [jax.jit(factorize)(jnp.asarray(matrix)) for matrix in matrices]
+    batch = jax.jit(jax.vmap(jax.vmap(factorize)))(jnp.asarray(matrices).reshape(2, 3, size, size))
+    for i, (matrix, factor) in enumerate(zip(matrices, alone, strict=True)):
+        np.testing.assert_allclose(factor.root[:, None] * factor.lower, np.linalg.cholesky(matrix), atol=1e-10)
+        np.testing.assert_allclose(batch.lower.reshape(6, size, size)[i], factor.lower, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(batch.inverse.reshape(6, size, size)[i], factor.inverse, rtol=1e-8, atol=1e-11)
 
 
 def test_independent_batches_in_one_program_do_not_hang():

@@ -119,3 +119,33 @@ def test_other_policies_may_have_more_room_for_rows():
     forgotten = state._replace(history=state.history._replace(seen=state.history.seen + 5))
     with pytest.raises(InvalidArgument, match="capacity must stay 4"):
         adopt(large, forgotten, large.init(D))
+
+
+def covariance(state):
+    """The inverse curvature H(θ̂)⁻¹ of a state, from its rows by NumPy."""
+    past, x = state.memory.past, np.asarray(state.memory.past.features, float)
+    means = 1 / (1 + np.exp(-x @ np.asarray(state.theta_hat, float)))
+    return np.linalg.inv((x.T * (np.asarray(past.counts) * means * (1 - means))) @ x + float(state.ridge) * np.eye(D))
+
+
+@pytest.mark.parametrize("name", ["glm_tsl", "evill", "pg_ts", "ofuglb_e"])
+def test_the_root_is_that_of_the_policy_that_goes_on(name):
+    small, large = (explorax.make(name, capacity=SEEN * times) for times in (1, 2))
+    state = learned(small)
+    carried = adopt(large, state, large.init(D))
+    again = large.update(carried, 0, ROWS[0], 1.0)
+    for each in (state, carried, again):
+        root = np.asarray(each.memory.kept_root, float)
+        np.testing.assert_allclose(root @ root.T, covariance(each), rtol=1e-4)
+
+
+def test_another_ridge_has_another_root(full):
+    other = tsl(ridge=5.0)
+    state = adopt(other, full, other.init(D))
+    root = np.asarray(state.memory.kept_root, float)
+    np.testing.assert_allclose(root @ root.T, covariance(state), rtol=1e-4)
+
+
+def test_policies_that_need_no_root_keep_none():
+    for name in ("glm_fpl", "ucb_glm", "greedy"):
+        assert explorax.make(name).init(D).memory.kept_root is None

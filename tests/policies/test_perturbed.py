@@ -61,7 +61,7 @@ def learned(name, kind="fixed", family="bernoulli", **settings):
     if kind == "fixed":
         kept = warm.afresh(families.get(family), HISTORY, theta, state.ridge)
         memory = memory._replace(warm=kept, whitened=None)
-    return policy, state._replace(memory=memory)
+    return policy, policy.complete(state._replace(memory=memory))
 
 
 def scores(name, kind="fixed", family="bernoulli", **settings):

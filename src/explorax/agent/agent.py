@@ -140,8 +140,7 @@ class Agent:
     @property
     def arms(self) -> dict[Hashable, bool]:
         """The agent's own arms by name, and whether each is on offer."""
-        own = self._live.now.arms
-        return {name: on for name, on in zip(own.names, own.active.tolist(), strict=False) if name is not None}
+        return self._live.now.arms.by_name()
 
     def is_pending(self, decision_id: int) -> bool:
         """Tell whether a decision waits for its reward.
@@ -288,8 +287,8 @@ class Agent:
     def update_arm(self, name: Hashable, features: Any) -> None:
         """Give an arm other features; rewards of earlier decisions, also late ones, still count for the old features.
 
-        Each update of fixed arms takes up a row of memory.  If features change often, give the arms attributes and a
-        context instead, or give the arms to `choose`.
+        For policies that count the rewards of each arm, an update of an arm that has had rewards takes up a row of
+        memory.  If features change often, give the arms attributes and a context instead, or give the arms to `choose`.
 
         Args:
             name: The name of one of the agent's own arms; a retired arm stays retired.

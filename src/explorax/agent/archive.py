@@ -10,6 +10,8 @@ for it, and numbers must be finite.
                 `explore_floor`; a name may be None, of a row that an arm had before it was updated
     format 3    the state of a GLM policy has a memory, and settings have other names (`former.py`)
     format 4    the state of a linear policy has its ridge and its regression
+    format 5    the memory of rewards one by one has its root, for policies that ask for it; `rowless` are the names and
+                the features of retired arms whose rows were given to other arms
 
 **Atomic.**  A snapshot is written beside its place and moved there when it is on the disk: a reader finds the old one
 or the new one, whatever happens in between.  If the path is a symbolic link, the file that it leads to is written.  The
@@ -31,8 +33,8 @@ from explorax.errors import InvalidArgument, InvalidSnapshot
 from explorax.files import remove_leftovers, write_atomically
 from explorax.record import version_of
 
-FORMAT = 4
-READ = (1, 2, 3, 4)
+FORMAT = 5
+READ = (1, 2, 3, 4, 5)
 FILE = "explorax agent"
 SCHEMA = "schema"
 DTYPES = "biuf"  # kinds of arrays: bools, whole numbers and floats

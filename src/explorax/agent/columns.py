@@ -14,11 +14,14 @@ from explorax.errors import InvalidArgument, InvalidFeatures, check_names
 from explorax.tables import is_frame
 
 KINDS = {"text": "text", "bool": "True or False", "number": "a number"}  # kinds of columns, and what they hold
+USUAL = {str: "text", bool: "bool", int: "number", float: "number"}  # found without asking abstract classes
 PLAIN: dict[str, Callable[[Any], Any]] = {"text": str.__str__, "bool": bool}  # without NumPy's types and enums
 
 
 def kind_of(value_type: type) -> str | None:
     """Return the kind of column that has values of this type, or None if no column has."""
+    if value_type in USUAL:
+        return USUAL[value_type]
     if issubclass(value_type, str):
         return "text"
     if issubclass(value_type, bool | np.bool_):

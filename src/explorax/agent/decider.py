@@ -24,7 +24,7 @@ import numpy as np
 from explorax.agent import compiled
 from explorax.agent.arm_tables import Among, AmongEach, Pick
 from explorax.agent.decisions import Decision, Decisions, Propensities
-from explorax.agent.log import Pending, as_ids
+from explorax.agent.log import Pending, Pulled, as_ids
 from explorax.agent.offers import Offer, Offers
 from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
@@ -187,6 +187,8 @@ class Live:
                     compiled.check_possible(policy, rewards, self.decider.source.dtype)
                     if len(ids) > now.room:
                         compiled.check_room_for(policy, now.packed.state(), len(ids))
+                    if now.arms.reused:
+                        now, pulled = self.with_rows_of(pulled)
                     packed = compiled.learn(policy.update, now.packed, *pulled, rewards)
                 self.now = Now(packed, now.arms, now.room - len(ids), ids)
                 pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
@@ -195,14 +197,29 @@ class Live:
 
     def put(self, change: Callable[..., Arms], name: Hashable, features: Any) -> None:
         """Add one of the agent's own arms, or give it other features."""
-        source = self.decider.source
+        source, policy = self.decider.source, self.decider.policy
         with self.lock, self.decider.precision():
             own = self.now.arms.changeable()
-            arms = change(own, name, *source.read(own, name, features))
-            packed = source.extend(self.decider.policy, self.now.packed, arms)
-            self.now = self.now._replace(packed=packed, arms=arms)
+            row, attributes = source.read(own, name, features)
+            arms = change(own, name, row, attributes, source.vacant(policy, self.now.packed, own))
+            self.now = self.now._replace(packed=source.extend(policy, self.now.packed, arms), arms=arms)
 
     def switch(self, name: Hashable, on: bool) -> None:
         """Put one of the agent's own arms on offer, or take it off offer."""
+        source, policy = self.decider.source, self.decider.policy
         with self.lock:
-            self.now = self.now._replace(arms=self.now.arms.changeable().switched(name, on))
+            own = self.now.arms.changeable()
+            if name not in own.rowless:
+                self.now = self.now._replace(arms=own.switched(name, on))
+                return
+            with self.decider.precision():
+                arms = own.switched(name, on, source.vacant(policy, self.now.packed, own))
+                self.now = self.now._replace(packed=source.extend(policy, self.now.packed, arms), arms=arms)
+
+    def with_rows_of(self, pulled: Pulled) -> tuple[Now, Pulled]:
+        """Return what has a row for each arm that was pulled, also if its own was given away, and these rows."""
+        now, source, policy = self.now, self.decider.source, self.decider.policy
+        arms, rows = source.with_rows(policy, now.packed, now.arms, pulled.rows, pulled.features)
+        if arms is not now.arms:
+            now = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
+        return now, pulled._replace(rows=rows)

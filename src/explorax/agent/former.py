@@ -3,7 +3,8 @@
 Up to format 2 the state of a GLM policy had the past, the estimate and all that goes with it side by side.  They are
 one memory now (`glm.memory`), and the numbers that a rule explores by, which were one array, are a record with a field
 for each number.  Up to format 3 the state of a linear policy had neither its ridge, which is a setting, nor the
-regression that follows from the other arrays.
+regression that follows from the other arrays, and up to format 4 a GLM policy's memory of rewards one by one did not
+keep the root of its inverse curvature, which follows from the rewards and the estimate.
 """
 
 import re
@@ -20,7 +21,7 @@ ARRAYS = (
     (r"\.memory\.", ".history."),
     (r"\.numbers\.\w+$", ".strength"),
 )
-LACKING = re.compile(r"\.(ridge|regression\.\w+)")  # arrays that a former state may lack
+LACKING = re.compile(r"\.(ridge|regression\.\w+|memory\.kept_root)")  # arrays that a former state may lack
 Described = list[list[Any]]  # name, shape and dtype of each array
 Arrays = dict[str, np.ndarray]
 
@@ -33,6 +34,8 @@ def schema_today(schema: dict[str, Any]) -> dict[str, Any]:
         schema |= {"explore_floor": 0.0, "offset": 0, "spans": [[0, 0, count]] if count else [], "unsure": count}
     if schema["format"] <= 2 and schema["settings"] is not None:
         schema["settings"] = {SETTINGS.get(name, name): value for name, value in schema["settings"].items()}
+    if schema["format"] <= 4:
+        schema["rowless"] = []
     return schema
 
 
@@ -53,7 +56,7 @@ def arrays_today(
     Args:
         expected: The name, shape and dtype of each array in a state of the same policy today.
         fresh: The arrays of that state, which has seen no rewards.  Arrays that were not saved are taken from it, and
-            have to be computed from the others (`completed`).
+            have to be computed from the others (`Policy.complete`).
         described: The name, shape and dtype of each array that was saved.
         arrays: The arrays of the snapshot; those of the state are `state_0`, `state_1`, …
         its_format: The format of the snapshot.
@@ -81,8 +84,3 @@ def arrays_today(
     others = {name: value for name, value in arrays.items() if not name.startswith("state_")}
     translated = {f"state_{i}": array for i, (_, array) in enumerate(found)}
     return [[name, list(array.shape), str(array.dtype)] for name, array in found], {**others, **translated}
-
-
-def completed(state: Any) -> Any:
-    """Return the state with all that follows from its other arrays, which a former format may not have saved."""
-    return state.completed() if hasattr(state, "completed") else state

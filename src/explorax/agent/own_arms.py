@@ -3,10 +3,14 @@
 A table of arms is never changed, only replaced, so that whoever decides by it is not disturbed.  When its rows are used
 up, it gets room for the next power of two.  So adding arms changes the shape of the table, for which programs are
 compiled, only once for each power of two.
+
+A retired arm of which the state knows no reward (`extension.py`) gives its row to the next new arm, so that a table
+does not grow with all arms that ever came and went.  The features of an arm without a row are kept apart, and it gets a
+row again when it is restored.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +53,8 @@ class Arms:
     matrix: Any  # the same on the device; None if features depend on a context
     attributes: tuple[Mapping[str, Any], ...] = ()  # of each arm, if features depend on a context
     grown: bool = False  # whether there was ever room for more arms
+    rowless: Mapping[Hashable, np.ndarray] = field(default_factory=dict)  # features of retired arms without a row
+    reused: bool = False  # whether a row was ever given to another arm
 
     @classmethod
     def of(cls, table: Table) -> "Arms":
@@ -83,20 +89,36 @@ class Arms:
         """Return the row of the arm with this name."""
         place = self.places.get(name)
         if place is None:
-            raise UnknownName("arm", name, (str(each) for each in self.names if each is not None))
+            raise UnknownName("arm", name, map(str, self.by_name()))
         return place
 
-    def added(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> "Arms":
+    def is_on_offer(self, name: Hashable) -> bool:
+        """Tell whether an arm is on offer; raise if there is no arm of this name."""
+        return name not in self.rowless and bool(self.active[self.place(name)])
+
+    def by_name(self) -> dict[Hashable, bool]:
+        """Return all arms by name, and whether each is on offer."""
+        with_rows = zip(self.names, self.active.tolist(), strict=False)
+        return {name: on for name, on in with_rows if name is not None} | dict.fromkeys(self.rowless, False)
+
+    def added(
+        self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None, vacant: int | None = None
+    ) -> "Arms":
         """Return the arms with a new one, or with a retired one that comes back with other features."""
         (name,) = checked_names([name])
         if name not in self.places:
-            return self.appended(name, row, attributes, True)
-        if self.active[self.place(name)]:
+            return self.appended(name, row, attributes, True, vacant)
+        if self.is_on_offer(name):
             raise InvalidArgument(f"Arm {name!r} is on offer already. Use update_arm to give it other features.")
-        return self.updated(name, row, attributes, True)
+        return self.updated(name, row, attributes, vacant, True)
 
     def updated(
-        self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None, on: bool | None = None
+        self,
+        name: Hashable,
+        row: np.ndarray,
+        attributes: Mapping[str, Any] | None,
+        vacant: int | None = None,
+        on: bool | None = None,
     ) -> "Arms":
         """Return the arms with other features of one of them.
 
@@ -107,23 +129,48 @@ class Arms:
             name: The name of the arm.
             row: The new features, or what the new attributes say about them.
             attributes: The new attributes, or None if features are fixed.
+            vacant: A row that may be given to the arm.  Default: a new row.
             on: Whether the arm is on offer afterwards.  Default: as before.
 
         Returns:
             The changed table of arms.
         """
+        if name in self.rowless:
+            return replace(self, rowless={**self.rowless, name: row})
         place, active = self.place(name), self.active.copy()
         on, active[place] = bool(active[place]) if on is None else on, False
         if attributes is None:
             names = (*self.names[:place], None, *self.names[place + 1 :])
-            return replace(self, names=names, active=active).appended(name, row, None, on)
+            return replace(self, names=names, active=active).appended(name, row, None, on, vacant)
         rows, active[place] = self.rows.copy(), on
         rows[place] = row
         replaced = (*self.attributes[:place], attributes, *self.attributes[place + 1 :])
         return replace(self, active=active, rows=rows, attributes=replaced)
 
-    def appended(self, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None, on: bool) -> "Arms":
-        """Return the arms with a new row; if there is no room for it, there is afterwards for the next power of two."""
+    def appended(
+        self,
+        name: Hashable | None,
+        row: np.ndarray,
+        attributes: Mapping[str, Any] | None,
+        on: bool,
+        vacant: int | None = None,
+    ) -> "Arms":
+        """Return the arms with one more, in a vacant row if there is one.
+
+        If there is no room for a new row, there is afterwards for the next power of two.
+
+        Args:
+            name: The name of the arm; None for former features of an arm, to which rewards may belong.
+            row: The features, or what the attributes say about them.
+            attributes: The attributes, or None if features are fixed.
+            on: Whether the arm is on offer.
+            vacant: A row that may be given to the arm, whose features are fixed.  Default: a new row.
+
+        Returns:
+            The changed table of arms.
+        """
+        if vacant is not None:
+            return self.reassigned(vacant, name, row, on)
         place, room = len(self.names), len(self.active)
         room = room if place < room else padded_size(place + 1)
         active, rows = np.zeros(room, bool), np.zeros((room, self.rows.shape[1]), self.rows.dtype)
@@ -131,24 +178,45 @@ class Arms:
         active[place], rows[place] = on, row
         return Arms(
             (*self.names, name),
-            {**self.places, name: place},
+            self.places if name is None else {**self.places, name: place},
             active,
             rows,
             jax.device_put(rows) if attributes is None else None,
             self.attributes if attributes is None else (*self.attributes, attributes),
             grown=True,
+            rowless={each: own for each, own in self.rowless.items() if each != name},
+            reused=self.reused,
         )
 
-    def switched(self, name: Hashable, on: bool) -> "Arms":
-        """Return the arms with one of them put on offer, or taken off offer."""
-        place = self.place(name)
-        if self.active[place] == on:
+    def reassigned(self, place: int, name: Hashable | None, row: np.ndarray, on: bool) -> "Arms":
+        """Return the arms with a row of a retired arm given to another one; the features are fixed."""
+        names, active, rows = list(self.names), self.active.copy(), self.rows.copy()
+        former, names[place], active[place], rows[place] = names[place], name, on, row
+        rowless = {each: own for each, own in self.rowless.items() if each != name}
+        if former is not None:
+            rowless[former] = self.rows[place].copy()
+        return replace(
+            self,
+            names=tuple(names),
+            places=places_of(tuple(names)),
+            active=active,
+            rows=rows,
+            matrix=jax.device_put(rows),
+            rowless=rowless,
+            reused=True,
+        )
+
+    def switched(self, name: Hashable, on: bool, vacant: int | None = None) -> "Arms":
+        """Return the arms with one of them put on offer, or taken off offer; one without a row gets one."""
+        if self.is_on_offer(name) == on:
             state, remedy = (
                 ("on offer", "retire_arm takes it off") if on else ("retired", "restore_arm puts it back on")
             )
             raise InvalidArgument(f"Arm {name!r} is {state} already. {remedy} offer.")
+        if name in self.rowless:
+            return self.appended(name, self.rowless[name], None, on, vacant)
         active = self.active.copy()
-        active[place] = on
+        active[self.place(name)] = on
         return replace(self, active=active)
 
     def offered(self, among: Among) -> np.ndarray | None:
@@ -164,13 +232,12 @@ class Arms:
                 raise InvalidArgument(f"among must be a list of names of arms, got {among!r}. Give [{among!r}].")
             mask = np.zeros_like(self.active)
             for name in among:
-                place = self.place(name)
-                if not self.active[place]:
+                if not self.is_on_offer(name):
                     raise InvalidArgument(
                         f"among must name arms on offer, got {name!r}, which is retired. Leave it out, or call "
                         f"restore_arm({name!r})."
                     )
-                mask[place] = True
+                mask[self.place(name)] = True
         if not mask.any():
             raise InvalidArgument("No arm is on offer. Add one, restore one, or name one in among.")
         return mask

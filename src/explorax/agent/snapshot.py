@@ -8,6 +8,7 @@ import contextlib
 import os
 import reprlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -62,12 +63,13 @@ class Saved(NamedTuple):
 
     def state(self, nothing_seen: Callable[[Policy], State], path: object) -> State:
         """Return the state to go on with, given a function that makes the state from which a policy starts."""
-        like, described, arrays = nothing_seen(self.former or self.policy), self.described, self.arrays
+        saved, described, arrays = self.former or self.policy, self.described, self.arrays
+        like = nothing_seen(saved)
         if self.format < FORMAT:
             described, arrays = former.arrays_today(*flatten(like), described, arrays, self.format)
         state = unflatten(like, described, arrays, path)
-        if self.format < FORMAT:
-            state = former.completed(state)
+        if self.format < FORMAT and saved.complete is not None:
+            state = saved.complete(state)
         for i, (name, _, dtype) in enumerate(described):
             if self.policy.recipe and "int" in dtype and np.any(arrays[f"state_{i}"] < 0):
                 least = np.min(arrays[f"state_{i}"])
@@ -136,6 +138,8 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
         arrays |= {f"set_{name}": value for name, value in source.set.parameters.items()}
     if source.named:
         arrays |= {"arms": arms.rows[:, : 0 if arms.attributes else None], "active": arms.active}
+        if arms.rowless:
+            arrays["rowless"] = np.stack(list(arms.rowless.values()))
         if not archive.plain([list(each.values()) for each in arms.attributes]):
             raise InvalidArgument(
                 "Attributes of arms must be text, numbers, True or False to be saved. Change the others by update_arm."
@@ -151,6 +155,7 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
         "features": source.n_features,
         "set": source.set and source.set.kind,
         "names": list(arms.names) if source.named else None,
+        "rowless": list(arms.rowless),
         "attributes": list(arms.attributes),
         "state": saved.described,
     }
@@ -211,13 +216,16 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Saved:
         raise UnknownName("dtype", schema["dtype"], ("float32", "float64"))
     source = source_of(schema, arrays)
     arms = arms_of(schema, arrays, source.encoder) if source.named else Arms.none()
+    ledger = ledger_of(schema, arrays, len(arms.names) if source.named else 2**31)
+    if source.named and not arms.attributes:
+        arms = replace(arms, reused=not np.array_equal(arms.rows[ledger.pulled.rows], ledger.pulled.features))
     going_on, before = policy_of(schema, policy, path)
     return Saved(
         going_on,
         **{name: schema[name] for name in SETTINGS},
         source=source,
         arms=arms,
-        ledger=ledger_of(schema, arrays, len(arms.names) if source.named else 2**31),
+        ledger=ledger,
         described=schema["state"],
         arrays=arrays,
         format=schema["format"],
@@ -249,8 +257,8 @@ def arms_of(schema: dict[str, Any], arrays: Arrays, encoder: Encoder | None) -> 
     """Return an agent's own arms, as a snapshot describes them."""
     in_context = schema["kind"] == "context"
     columns, dtype = (0, "float64") if in_context else (schema["features"], schema["dtype"])
-    names, attributes = tuple(schema["names"]), tuple(schema["attributes"])
-    checked_names(name for name in names if name is not None)
+    names, attributes, rowless = tuple(schema["names"]), tuple(schema["attributes"]), schema["rowless"]
+    checked_names([*(name for name in names if name is not None), *rowless])
     rows = check_array("arms", arrays, (None, columns), dtype, "the table of arms")
     active = check_array("active", arrays, (len(rows),), "bool", "the array of arms on offer")
     if not 1 <= len(names) <= len(rows) or active[len(names) :].any():
@@ -267,7 +275,12 @@ def arms_of(schema: dict[str, Any], arrays: Arrays, encoder: Encoder | None) -> 
         assert encoder is not None
         known = encoder.part(attributes)
         rows = np.concatenate([known, np.zeros((len(rows) - len(known), known.shape[1]))])
-    return Arms(names, places_of(names), active, rows, None, attributes, grown=len(names) < len(rows))
+    grown, apart = len(names) < len(rows), {}
+    if rowless:
+        shape = (len(rowless), 0 if in_context else schema["features"])
+        features = check_array("rowless", arrays, shape, dtype, "the table of arms without a row")
+        apart = dict(zip(rowless, features, strict=True))
+    return Arms(names, places_of(names), active, rows, None, attributes, grown=grown, rowless=apart)
 
 
 def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:

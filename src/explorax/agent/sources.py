@@ -35,7 +35,7 @@ from explorax.agent.arm_tables import (
     several,
 )
 from explorax.agent.encoding import Encoder
-from explorax.agent.extension import extended
+from explorax.agent.extension import extended, vacant, with_rows
 from explorax.agent.factored import Factored
 from explorax.agent.offers import Offer, Offers, OnePoint, Points
 from explorax.agent.own_arms import Arms, OnOffer
@@ -76,6 +76,16 @@ class ArmSource(ABC):
     def extend(self, policy: Policy, packed: Packed, arms: Arms) -> Packed:
         """Return the packed state after the agent's own arms have changed."""
         return packed
+
+    def vacant(self, policy: Policy, packed: Packed, arms: Arms) -> int | None:
+        """Return a row of the agent's own arms that may be given to another arm, or None."""
+        return None
+
+    def with_rows(
+        self, policy: Policy, packed: Packed, arms: Arms, rows: np.ndarray, features: np.ndarray
+    ) -> tuple[Arms, np.ndarray]:
+        """Return the agent's own arms with a row for each arm that was pulled, and these rows."""
+        return arms, rows
 
     @abstractmethod
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
@@ -118,6 +128,16 @@ class Fixed(ArmSource):
     def extend(self, policy: Policy, packed: Packed, arms: Arms) -> Packed:
         """Return the packed state of the policy with room for the arms that were added."""
         return packed if policy.extend is None else extended(policy.extend, packed, arms.matrix)
+
+    def vacant(self, policy: Policy, packed: Packed, arms: Arms) -> int | None:
+        """Return the row of a retired arm of which the state knows no reward, or None."""
+        return vacant(policy, packed, arms)
+
+    def with_rows(
+        self, policy: Policy, packed: Packed, arms: Arms, rows: np.ndarray, features: np.ndarray
+    ) -> tuple[Arms, np.ndarray]:
+        """Return the agent's own arms with rows for late rewards of arms whose rows were given away."""
+        return with_rows(policy, packed, arms, rows, features)
 
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
         """Offer the agent's active arms, or those of them that are named in `among`."""

@@ -188,6 +188,24 @@ class ExtendFn(Hashed, Protocol):
         """
 
 
+class UnrewardedFn(Protocol):
+    """The function `unrewarded` of a policy."""
+
+    def __call__(self, state: State, /) -> Array | None:
+        """Tell of which fixed arms a state knows no reward.
+
+        An agent gives the row of such an arm to another arm once the arm is retired, by `extend` with the other arm's
+        features in that row.
+
+        Args:
+            state: The state of the policy.
+
+        Returns:
+            A Boolean vector of shape (K,), True for each arm without rewards; None if the state has nothing for each
+            arm, so that any row may be given away.
+        """
+
+
 class RedrawFn(Hashed, Protocol):
     """The function `redraw` of a policy."""
 
@@ -222,6 +240,22 @@ class AdoptFn(Protocol):
         """
 
 
+class CompleteFn(Protocol):
+    """The function `complete` of a policy."""
+
+    def __call__(self, state: State, /) -> State:
+        """Compute the arrays of a state that follow from its other arrays.
+
+        The snapshot of a former format may lack such arrays.
+
+        Args:
+            state: The state of the policy, with any numbers in these arrays.
+
+        Returns:
+            The state with the right numbers in them.
+        """
+
+
 class Policy(NamedTuple):
     """A bandit algorithm: the pure functions `init`, `act` and `update`, and optional fields that may be None.
 
@@ -236,8 +270,10 @@ class Policy(NamedTuple):
             models.  None: any family.
         probabilities: Returns the probability of each arm, if there is a formula for it; see `ProbabilitiesFn`.
         extend: Adds fixed arms to a state; see `ExtendFn`.
+        unrewarded: Tells of which fixed arms a state knows no reward; see `UnrewardedFn`.
         redraw: Repeats the last training of a network with other noise; see `RedrawFn`.
         adopt: Carries over a state that was learned with other settings; see `AdoptFn`.
+        complete: Computes the arrays of a state that follow from its other arrays; see `CompleteFn`.
         recipe: The name and the settings with which the policy was built.
         stationary: Whether the law of a decision after the forced rounds depends on the state and the arms only, and
             not on t, and draws with different keys are independent.  An agent can then estimate the propensities of
@@ -263,8 +299,10 @@ class Policy(NamedTuple):
     families: tuple[str, ...] | None = None
     probabilities: ProbabilitiesFn | None = None
     extend: ExtendFn | None = None
+    unrewarded: UnrewardedFn | None = None
     redraw: RedrawFn | None = None
     adopt: AdoptFn | None = None
+    complete: CompleteFn | None = None
     recipe: Recipe | None = None
     stationary: bool = False
 

@@ -55,7 +55,7 @@ def evill(
     scale = model.posterior_scale if scale is None else scale
     check_positive("scale", scale, "Use 'greedy' for a policy that does not explore.")
     rule = perturbed_scores if model.knows_rows() else sampled_scores
-    return model.policy(rule, lambda arms: Numbers(scale), root_error=None)
+    return model.policy(rule, lambda arms: Numbers(scale), root_error=None, roots=True)
 
 
 def perturbed_scores(

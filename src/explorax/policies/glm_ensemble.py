@@ -132,7 +132,14 @@ def glm_ensemble(
 
     parts = program(estimator)
     law, extend = probabilities(estimator), extension(estimator)
-    return Policy(checked_init(init), *parts, probabilities=law, extend=extend, adopt=adopt)
+    return Policy(
+        checked_init(init),
+        *parts,
+        probabilities=law,
+        extend=extend,
+        unrewarded=lambda state: glm_model.unrewarded(state.glm),
+        adopt=adopt,
+    )
 
 
 @cache

@@ -90,6 +90,17 @@ def adopt(estimator: Estimator, state: AnyState, fresh: AnyState) -> AnyState:
     return fresh._replace(memory=memory, exploration=state.exploration if begun else fresh.exploration)
 
 
+def complete(estimator: Estimator, state: AnyState) -> AnyState:
+    """Return the state with the arrays that follow from others, which the snapshot of a former format may lack."""
+    return state._replace(memory=state.memory.completed(estimator, state.ridge))
+
+
+def unrewarded(state: AnyState) -> Array | None:
+    """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
+    without: Array | None = state.memory.unrewarded()
+    return without
+
+
 def made_alike(state: AnyState, fresh: AnyState) -> bool:
     """Return whether two states have the same shapes and settings, and differ in what was learned only."""
     shapes = [jax.tree.map(lambda leaf: (np.shape(leaf), str(leaf.dtype)), each) for each in (state, fresh)]
@@ -314,9 +325,14 @@ class GLMModel:
         )
 
     def wanted(
-        self, arms: Array | int, dtype: jnp.dtype | None = None, widths: bool = False, keeps_curvature: bool = True
+        self,
+        arms: Array | int,
+        dtype: jnp.dtype | None = None,
+        widths: bool = False,
+        roots: bool = False,
+        keeps_curvature: bool = True,
     ) -> Wanted:
-        """Return what the settings, and a rule that may need `widths`, require of the memory."""
+        """Return what the settings, and a rule that may need `widths` or `roots`, require of the memory."""
         size, dtype = size_and_dtype(arms, dtype)
         return Wanted(
             arms,
@@ -329,6 +345,7 @@ class GLMModel:
             window=self.given["window"],
             buffer=self.given["buffer"],
             widths=widths,
+            roots=roots,
             keeps_curvature=keeps_curvature,
         )
 
@@ -351,6 +368,7 @@ class GLMModel:
         *,
         root_error: float | None = 0.3,
         widths: bool = False,
+        roots: bool = False,
         law: Law | None = None,
         learn: Learn = learn,
     ) -> Policy:
@@ -361,6 +379,7 @@ class GLMModel:
             numbers: Returns the record of the numbers that the rule reads, for the arms (or the number of features).
             root_error: The relative error of a kept curvature, as e^±; None for what the tolerance requires.
             widths: Whether the rule asks the memory for the widths of arms.
+            roots: Whether the rule asks the memory for a root of the inverse curvature.
             law: Returns the probability of each arm under the rule, if there is a formula for it.
             learn: Returns the state after a reward.
 
@@ -369,10 +388,12 @@ class GLMModel:
         """
         estimator = Estimator(self.glm, self.given["tolerance"], root_error)
         return Policy(
-            checked_init(lambda arms, key: self.init(arms, numbers(arms), widths=widths)),
+            checked_init(lambda arms, key: self.init(arms, numbers(arms), widths=widths, roots=roots)),
             *program(rule, estimator, learn),
             probabilities=None if law is None else probabilities(law, estimator),
             extend=extension(estimator),
+            unrewarded=unrewarded,
             adopt=partial(adopt, estimator),
+            complete=partial(complete, estimator),
             stationary=True,  # a rule is not told t
         )

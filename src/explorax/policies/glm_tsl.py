@@ -47,7 +47,7 @@ def glm_tsl(
     scale_of = model.designed(
         design, "scale", scale, model.posterior_scale, lambda d: theory.scale("glm_tsl", model.problem(d))
     )
-    return model.policy(sampled_scores, lambda arms: Numbers(scale_of(arms)), root_error=None)
+    return model.policy(sampled_scores, lambda arms: Numbers(scale_of(arms)), root_error=None, roots=True)
 
 
 def sampled_scores(

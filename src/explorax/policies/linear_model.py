@@ -191,7 +191,7 @@ class LinearModel:
             expected=expected_arrays,
             check=check_finite_rewards,
             families=FAMILIES,
-        )._replace(stationary=stationary)
+        )._replace(complete=LinearState.completed, stationary=stationary)
 
 
 def ridge_regression(history: Moments, ridge: float | Array) -> tuple[Array, Factor]:

@@ -30,6 +30,7 @@ NeurIPS 2024.
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
@@ -92,10 +93,12 @@ def ofuglb_e(
     numbers = Numbers(scale, norm_bound, -math.log(failure(horizon, delta)))
     estimator = Estimator(model.glm, tolerance)
     return Policy(
-        checked_init(lambda arms, key: model.init(arms, numbers, keeps_curvature=False)),
+        checked_init(lambda arms, key: model.init(arms, numbers, roots=True, keeps_curvature=False)),
         *program(optimistic_scores, estimator, learn),
         extend=glm_model.extension(estimator),
+        unrewarded=glm_model.unrewarded,
         adopt=lambda state, fresh: glm_model.adopt(constrained(estimator, fresh), state, fresh),
+        complete=partial(glm_model.complete, estimator),
     )
 
 

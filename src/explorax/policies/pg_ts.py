@@ -81,7 +81,7 @@ def pg_ts(
             f"{model.glm.name!r}. Use 'glm_tsl', which samples from an approximate posterior in every family."
         )
     model.check_knows_rows("sweeps over all of them", ", or glm_tsl in place of pg_ts")
-    return model.policy(Gibbs(sweeps), lambda arms: Numbers(scale), root_error=None)
+    return model.policy(Gibbs(sweeps), lambda arms: Numbers(scale), root_error=None, roots=True)
 
 
 @dataclass(frozen=True)

@@ -98,13 +98,14 @@ def test_fits_go_over_few_rows_with_the_same_result(filled, monkeypatch):
     """A memory of 10 rows that is cut to 4 or 8 of them while no more are filled."""
 
     def found():
-        memory = KeptRows.of(wanted(D, ridge=float(RIDGE), capacity=10))
+        memory = KeptRows.of(wanted(D, ridge=float(RIDGE), capacity=10, roots=True))
         for x, reward in zip(X[:filled], REWARDS[:filled], strict=True):
             memory = memory.learn(ESTIMATOR, RIDGE, 0, x, reward)
         tilts = jnp.asarray(X[:4])
         tilted = jax.vmap(lambda tilt: memory.tilted(ESTIMATOR, RIDGE, jnp.asarray(X), tilt))(tilts)
         on_others = memory.scores_on(ESTIMATOR, RIDGE, jnp.asarray(X), memory.past, memory.theta_hat)
-        return memory.theta_hat, memory.inverse_root(ESTIMATOR, RIDGE), memory.gram(), tilted, on_others
+        roots = memory.exact_root(ESTIMATOR, RIDGE), memory.kept_root
+        return memory.theta_hat, roots, memory.gram(), tilted, on_others
 
     whole = found()
     monkeypatch.setattr(kept_rows, "SIZES", (4, 8))
@@ -120,3 +121,61 @@ def test_what_is_beyond_the_rows_filled_is_not_looked_at(monkeypatch):
     assert each.tolist() == [ROOM, ROOM]  # in a batch with rows of their own
     several = jax.vmap(lambda x: on_filled(jnp.asarray(5), lambda rows, x: x * len(rows.counts), past, x))(jnp.ones(2))
     assert several.tolist() == [8, 8]  # in a batch that shares the rows
+
+
+def exact_covariance(rows, ridge, theta):
+    """The inverse curvature at an estimate, from the rows by NumPy."""
+    x, weights = np.asarray(rows.features), np.asarray(rows.counts)
+    means = 1 / (1 + np.exp(-x @ np.asarray(theta)))
+    return np.linalg.inv((x * (weights * means * (1 - means))[:, None]).T @ x + float(ridge) * np.eye(x.shape[1]))
+
+
+def assert_rooted(memory, ridge=RIDGE):
+    root = np.asarray(memory.kept_root)
+    np.testing.assert_allclose(root @ root.T, exact_covariance(memory.past, ridge, memory.theta_hat), rtol=1e-9)
+    assert memory.inverse_root(ESTIMATOR, ridge) is memory.kept_root
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"drops_oldest": True}, {"discount": 0.9}, {"drops_oldest": True, "window": ROOM}]
+)
+def test_the_root_is_kept_for_those_who_ask_for_it(settings):
+    """After every reward: also when old ones leave, are discounted, or find no room."""
+    memory = KeptRows.of(wanted(D, ridge=float(RIDGE), capacity=ROOM, roots=True, **settings))
+    assert_rooted(memory)
+    for number, (x, reward) in enumerate(zip(X, REWARDS, strict=True)):
+        memory = learn(memory, x, reward)
+        assert_rooted(memory)
+        if number % 7 == 0:
+            for same in (learn(memory, x, reward, False), learn(memory, np.full(D, 1e200), 1.0)):
+                np.testing.assert_array_equal(same.kept_root, memory.kept_root)
+    assert memory.extended(ESTIMATOR, RIDGE, jnp.asarray(X)) is memory
+
+
+def test_who_asks_for_no_root_pays_for_none(forgetful):
+    assert forgetful.kept_root is None
+    assert forgetful.completed(ESTIMATOR, RIDGE) is forgetful
+    root = np.asarray(forgetful.inverse_root(ESTIMATOR, RIDGE))
+    expected = exact_covariance(forgetful.past, RIDGE, forgetful.theta_hat)
+    np.testing.assert_allclose(root @ root.T, expected, rtol=1e-9)
+
+
+def test_a_root_before_any_reward_is_that_of_the_ridge():
+    for ridge in (0.0, 0.7):
+        memory = KeptRows.of(wanted(D, ridge=ridge, roots=True))
+        np.testing.assert_allclose(memory.kept_root, memory.exact_root(ESTIMATOR, jnp.asarray(ridge)), rtol=1e-12)
+
+
+def test_the_root_is_that_of_the_rows_that_were_taken_over():
+    other = jnp.asarray(2.5)
+    empty = KeptRows.of(wanted(D, ridge=float(other), capacity=2 * ROOM, roots=True))
+    for old in (learned(rounds=5), learned(drops_oldest=True), learned(rounds=5, roots=True)):
+        assert_rooted(empty.adopting(ESTIMATOR, other, old, RIDGE), other)
+    rows = Rows(jnp.asarray(X[:5]), jnp.ones(5), jnp.asarray(REWARDS[:5]), jnp.asarray(5), jnp.asarray(False))
+    assert_rooted(empty.learn_rows(ESTIMATOR, other, rows), other)
+
+
+def test_a_root_that_was_not_saved_is_computed():
+    memory = learned(roots=True, drops_oldest=True)
+    lacking = memory._replace(kept_root=jnp.zeros((D, D)))
+    np.testing.assert_allclose(lacking.completed(ESTIMATOR, RIDGE).kept_root, memory.kept_root, rtol=1e-12)

@@ -121,6 +121,7 @@ class Wanted(NamedTuple):
         window: The number of rewards in the window; None if there is no window.
         buffer: The number of rewards in the buffer of a summary; 0 if there is no buffer.
         widths: Whether the policy calls `Memory.widths`.
+        roots: Whether the policy calls `Memory.inverse_root`.
         keeps_curvature: Whether a kept, approximate curvature may be used in place of the exact one.
     """
 
@@ -134,6 +135,7 @@ class Wanted(NamedTuple):
     window: int | None
     buffer: int
     widths: bool
+    roots: bool
     keeps_curvature: bool
 
     @property
@@ -277,6 +279,12 @@ class Memory(Protocol):
             InvalidArgument: If the old memory does not know what this one needs.
             HistoryFull: If the old memory keeps more rewards than this one has room for.
         """
+
+    def unrewarded(self) -> Array | None:
+        """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
+
+    def completed(self, estimator: Estimator, ridge: Array) -> Self:
+        """Compute what follows from the other arrays, which the snapshot of a former format may lack."""
 
     def known_rewards(self) -> Grouped | Rows | None:
         """Return the rewards that are still known, by arm or one by one; None if they are only summarized."""

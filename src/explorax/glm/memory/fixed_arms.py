@@ -198,6 +198,14 @@ class FixedArms(NamedTuple):
         adopted = self._replace(past=old.past, theta_hat=found.theta, converged=found.converged, forgetting=forgetting)
         return adopted.extended(estimator, ridge, self.past.features)
 
+    def unrewarded(self) -> Array:
+        """Return a vector (K,) that is true for the arms without rewards."""
+        return self.past.counts == 0
+
+    def completed(self, estimator: Estimator, ridge: Array) -> "FixedArms":
+        """Return the memory as it is, because snapshots of all formats have all of it."""
+        return self
+
     def known_rewards(self) -> Grouped:
         """Return the counts and sums of rewards of all arms."""
         return self.past

@@ -2,6 +2,9 @@
 
 A fit goes over all rows that are filled.  Shapes are fixed in a compiled program, so that what goes over rows is
 compiled for a few numbers of them (`on_filled`): a memory with room for many rewards costs little while it has few.
+
+For policies that draw from N(θ̂, H⁻¹) or measure arms by H⁻¹, a root of H⁻¹ is part of the memory.  It is computed with
+the estimate when a reward comes, so that decisions, of which there may be many until the next reward, only read it.
 """
 
 from collections.abc import Callable
@@ -42,18 +45,22 @@ class KeptRows(NamedTuple):
         theta_hat: The penalized estimate θ̂, of shape (d,).
         converged: Whether the fit of θ̂ converged, a scalar.
         forgetting: How the memory forgets.
+        kept_root: The root W of H(θ̂)⁻¹, of shape (d, d); None if it is not kept.
     """
 
     past: Rows
     theta_hat: Array
     converged: Array
     forgetting: Forgetting
+    kept_root: Array | None = None
 
     @classmethod
     def of(cls, wanted: Wanted) -> "KeptRows":
         """Build a memory without rewards."""
-        zeros = jnp.zeros(wanted.size, wanted.dtype)
-        return cls(wanted.rows(), zeros, jnp.asarray(True), wanted.forgetting())
+        zeros, identity = jnp.zeros(wanted.size, wanted.dtype), jnp.eye(wanted.size, dtype=wanted.dtype)
+        # Without a ridge H is 0 before the first reward, and `factorize` has the identity as the root of its inverse.
+        root = identity / (wanted.ridge**0.5 or 1.0) if wanted.roots else None
+        return cls(wanted.rows(), zeros, jnp.asarray(True), wanted.forgetting(), root)
 
     @property
     def n_arms(self) -> None:
@@ -71,22 +78,38 @@ class KeptRows(NamedTuple):
             The memory with the reward and the estimate after it.
         """
         really = jnp.asarray(really) & can_be_squared(x, reward)
-        return self.fitted_if(
-            really, estimator, ridge, self.past.record(0, x, reward, really, self.forgetting.discount)
+        past = self.past.record(0, x, reward, really, self.forgetting.discount)
+        learned = self.refitted(estimator, ridge, past)
+
+        def chosen(found: Array, known: Array) -> Array:
+            return jnp.where(really, found, known)
+
+        return learned._replace(
+            theta_hat=chosen(learned.theta_hat, self.theta_hat),
+            converged=chosen(learned.converged, self.converged),
+            kept_root=jax.tree.map(chosen, learned.kept_root, self.kept_root),
         )
 
-    def fitted_if(self, really: Array, estimator: Estimator, ridge: Array, past: Rows) -> "KeptRows":
-        """Return the memory of a past, with the estimate on it if `really` is true, else with the old estimate."""
-        found = fit_filled(estimator, past.seen, past, ridge, self.theta_hat)
-        theta = jnp.where(really, found.theta, self.theta_hat)
-        return self._replace(past=past, theta_hat=theta, converged=jnp.where(really, found.converged, self.converged))
+    def refitted(self, estimator: Estimator, ridge: Array, past: Rows, start: Array | None = None) -> "KeptRows":
+        """Return the memory of a past, with the estimate on it and whatever is kept with the estimate.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ, a scalar.
+            past: The rewards.
+            start: The estimate from which the fit starts.  Default: that of this memory.
+
+        Returns:
+            The memory.
+        """
+        found = fit_filled(estimator, past.seen, past, ridge, self.theta_hat if start is None else start)
+        fitted = self._replace(past=past, theta_hat=found.theta, converged=found.converged)
+        return fitted.completed(estimator, ridge)
 
     def learn_rows(self, estimator: Estimator, ridge: Array, rows: Rows) -> "KeptRows":
         """Return the memory that has seen these rows and nothing else; not for a memory with a discount."""
         assert self.forgetting.discount is None
-        past = self.past.holding(rows)
-        found = fit_filled(estimator, past.seen, past, ridge, self.theta_hat)
-        return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
+        return self.refitted(estimator, ridge, self.past.holding(rows))
 
     def scores(self, arms: Array) -> Array:
         """Return the score x_iᵀθ̂ of each arm."""
@@ -110,7 +133,11 @@ class KeptRows(NamedTuple):
         return arms @ found.theta, found.converged
 
     def inverse_root(self, estimator: Estimator, ridge: Array) -> Array:
-        """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹."""
+        """Return a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹: the kept one, if there is one."""
+        return self.exact_root(estimator, ridge) if self.kept_root is None else self.kept_root
+
+    def exact_root(self, estimator: Estimator, ridge: Array) -> Array:
+        """Compute a root W of the inverse curvature, W Wᵀ = H(θ̂)⁻¹, from the rows."""
 
         def curvature(rows: Rows, ridge: Array, theta: Array) -> Array:
             return hessian(estimator.family, posed(rows, ridge=ridge), theta)
@@ -160,9 +187,14 @@ class KeptRows(NamedTuple):
                 "memory='constant'."
             )
         check_adoptable(old, self)
-        past = self.past.adopting(rows)
-        found = fit_filled(estimator, past.seen, past, ridge, old.theta_hat)
-        return self._replace(past=past, theta_hat=found.theta, converged=found.converged)
+        return self.refitted(estimator, ridge, self.past.adopting(rows), old.theta_hat)
+
+    def unrewarded(self) -> None:
+        """Return None, because nothing is kept by arm."""
+
+    def completed(self, estimator: Estimator, ridge: Array) -> "KeptRows":
+        """Return the memory with the root computed from its rows and its estimate, if a root is kept."""
+        return self if self.kept_root is None else self._replace(kept_root=self.exact_root(estimator, ridge))
 
     def known_rewards(self) -> Rows:
         """Return the rewards that are kept, one by one."""

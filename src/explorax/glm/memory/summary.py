@@ -283,6 +283,13 @@ class Summary(NamedTuple):
         """Return the memory with an empty buffer that starts from its estimate, or without a buffer."""
         return self._replace(buffer=empty and empty.after(self.root, self.theta_hat))
 
+    def unrewarded(self) -> None:
+        """Return None, because nothing is kept by arm."""
+
+    def completed(self, estimator: Estimator, ridge: Array) -> "Summary":
+        """Return the memory as it is, because snapshots of all formats have all of it."""
+        return self
+
     def known_rewards(self) -> Rows | None:
         """Return the rewards that are kept for refits; None if they are not kept."""
         return self.rows
