@@ -28,6 +28,7 @@ from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
 from explorax.batching import one_by_one
+from explorax.keys import in_one_row
 
 LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer program
 
@@ -196,5 +197,5 @@ def spans(factor: Factor) -> Array:
 def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
     """Draw a tilt S ~ N(0, G + prior I), for a positive semi-definite G."""
     size = gram.shape[0]
-    noise = jax.random.normal(key, (size,), gram.dtype)
+    noise = jax.random.normal(in_one_row(key), (size,), gram.dtype)
     return factorize(gram + prior * jnp.eye(size, dtype=gram.dtype)).correlate(noise)
