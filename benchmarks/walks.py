@@ -21,7 +21,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-HELPERS = {"__init__.py", "batching.py", "checks.py", "errors.py", "extras.py", "files.py", "programs.py", "text.py"}
+HELPERS = {
+    "__init__.py",
+    "batching.py",
+    "checks.py",
+    "errors.py",
+    "extras.py",
+    "files.py",
+    "keys.py",
+    "programs.py",
+    "text.py",
+}
 
 
 class Walk(NamedTuple):

@@ -20,11 +20,16 @@ def test_flags_that_xla_does_not_know_are_left_out():
     assert devices.known_flags(KNOWN[0], UNKNOWN, KNOWN[1]) == KNOWN
 
 
+def test_options_that_only_compiling_reads_are_tried_as_well():
+    assert devices.known_flags("--xla_backend_extra_options=-no-such-option") == ()
+    assert devices.known_flags(devices.QUICK_CODE) == (devices.QUICK_CODE,)
+
+
 def test_an_unknown_flag_ends_the_process_and_those_of_a_worker_do_not(monkeypatch):
     """The check is worth its time only as long as this is so."""
     assert start_of_jax(XLA_FLAGS=UNKNOWN).returncode != 0
     monkeypatch.delenv("XLA_FLAGS", raising=False)
-    for name in ("ONE_THREAD", "QUICK_LOOPS"):
+    for name in ("ONE_THREAD", "QUICK_LOOPS", "QUICK_CODE"):
         monkeypatch.setattr(devices, name, UNKNOWN)
     variables = worker.environment_variables(logistic.quick())
     assert variables["XLA_FLAGS"] == ""
@@ -35,7 +40,7 @@ def test_workers_compile_quickly_if_all_tasks_are_short(monkeypatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setattr(devices, "known_flags", lambda *flags: flags)
     flags = [worker.environment_variables(study)["XLA_FLAGS"] for study in (logistic.quick(), logistic.study())]
-    assert flags == [f"{devices.ONE_THREAD} {devices.QUICK_LOOPS}", devices.ONE_THREAD]
+    assert flags == [f"{devices.ONE_THREAD} {devices.QUICK_LOOPS} {devices.QUICK_CODE}", devices.ONE_THREAD]
 
 
 def start_of_jax(**variables):

@@ -7,7 +7,7 @@ never waits.
 
 **Where needed.**  Under `vmap`, a `cond` computes both of its branches for all elements.  `where_needed` skips the
 computation if no element of a batch needs it.  On a CPU, the elements that need it are taken out of a large batch and
-served eight at a time.  On other devices, and if the batch is small, all elements get it as soon as one needs it, which
+served ten at a time.  On other devices, and if the batch is small, all elements get it as soon as one needs it, which
 costs the same.
 
 **Only where.**  `only_where` is for work that all elements of a batch need in the same rounds, and for large states.
@@ -29,7 +29,7 @@ from jax import Array, lax
 from jax.custom_batching import custom_vmap
 from jax.typing import ArrayLike
 
-GROUP = 8  # elements of a batch that rare work is done for at a time
+GROUP = 10  # elements of a batch that rare work is done for at a time: a fifth of a block of instances
 
 
 def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -36,6 +36,7 @@ from explorax.environments.base import Environment, Offer
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, shown
 from explorax.glm import families
 from explorax.glm.families import Family
+from explorax.keys import in_one_row
 
 ARMS = 100  # in the paper's experiments
 LARGEST_MEAN = 2.0**31  # beyond it Poisson rewards cannot be counted
@@ -156,7 +157,7 @@ def draw_instance(
     std, best_score = jax.lax.optimization_barrier((std, best_score))
     arm_key, theta_key = jax.random.split(key)
     if given_theta is None:
-        parameter = (std * jax.random.normal(theta_key, (shape.n_features,), jnp.float32)).astype(dtype)
+        parameter = (std * jax.random.normal(in_one_row(theta_key), (shape.n_features,), jnp.float32)).astype(dtype)
     else:
         parameter = given_theta.astype(dtype)
     if arms_change:

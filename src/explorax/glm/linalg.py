@@ -30,6 +30,7 @@ from jax.scipy.linalg import solve_triangular
 
 from explorax.batching import batched_by, one_by_one
 from explorax.glm import registers
+from explorax.keys import in_one_row
 
 LARGEST_ALONE = 8  # beyond it a matrix that is not in a batch is left to the library
 LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer program
@@ -203,5 +204,5 @@ def spans(factor: Factor) -> Array:
 def draw_tilt(key: Array, gram: Array, prior: float | Array) -> Array:
     """Draw a tilt S ~ N(0, G + prior I), for a positive semi-definite G."""
     size = gram.shape[0]
-    noise = jax.random.normal(key, (size,), gram.dtype)
+    noise = jax.random.normal(in_one_row(key), (size,), gram.dtype)
     return factorize(gram + prior * jnp.eye(size, dtype=gram.dtype)).correlate(noise)

@@ -19,6 +19,7 @@ from jax import Array
 from explorax import theory
 from explorax.builders import Setting
 from explorax.glm.memory.base import Estimator, Memory
+from explorax.keys import in_one_row
 from explorax.policies.base import Policy
 from explorax.policies.glm_model import GLMModel, GLMState
 from explorax.policies.settings import Design, GLMSettings
@@ -61,4 +62,4 @@ def sampled_scores(
 
 def sample(key: Array, center: Array, root: Array, scale: float | Array) -> Array:
     """Draw from N(center, scale² W Wᵀ), where W is the root."""
-    return center + scale * (root @ jax.random.normal(key, center.shape, center.dtype))
+    return center + scale * (root @ jax.random.normal(in_one_row(key), center.shape, center.dtype))

@@ -4,6 +4,7 @@ A worker uses one core and only the CPU, so that as many workers can run as ther
 on how many there are.  A worker ends when its pipe is closed, and at once when its parent process is gone.
 """
 
+import gc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -26,6 +27,7 @@ from explorax.simulation import BLOCK, Job, compile_ahead, share_program, simula
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
 PAUSE = 0.2  # seconds between two messages about progress
+OBJECTS = 100_000  # new objects after which Python looks for unreachable ones
 
 
 class Outcome(NamedTuple):
@@ -47,12 +49,12 @@ class Failure(NamedTuple):
 def environment_variables(study: Study) -> dict[str, str]:
     """Return the environment variables for the numerical libraries of a worker process that plays a study."""
     brief = study.rounds * BLOCK <= SHORT
-    flags = (devices.ONE_THREAD, devices.QUICK_LOOPS) if brief else (devices.ONE_THREAD,)
+    quick = (devices.QUICK_LOOPS, devices.QUICK_CODE) if brief else ()
     return {
         "JAX_PLATFORMS": "cpu",
         "JAX_ENABLE_X64": "0",  # whatever the caller's
         "NPROC": "1",  # the size of XLA's thread pool
-        "XLA_FLAGS": devices.with_flags(*flags),
+        "XLA_FLAGS": devices.with_flags(devices.ONE_THREAD, *quick),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
@@ -61,6 +63,7 @@ def environment_variables(study: Study) -> dict[str, str]:
 def main(study: Study, pipe: Connection) -> None:
     """Run the tasks that come through a pipe until it is closed."""
     threading.Thread(target=end_with_parent, daemon=True).start()
+    collect_rarely()
     program_cache.inherit()
     player = Player(study)
     try:
@@ -69,6 +72,12 @@ def main(study: Study, pipe: Connection) -> None:
             pipe.send(player.attempt(task, throttled(pipe.send)))
     except (EOFError, OSError):
         return  # the parent needs no more
+
+
+def collect_rarely() -> None:
+    """Make Python look for unreachable objects rarely: tracing makes many that live, which it would look at in vain."""
+    gc.freeze()
+    gc.set_threshold(OBJECTS)
 
 
 def end_with_parent() -> None:
