@@ -7,6 +7,7 @@ import pytest
 from jax import lax
 
 from explorax import batching
+from explorax.batching import GROUP, only_where, where_needed
 
 
 @pytest.fixture(params=["cpu", "gpu"])
@@ -16,25 +17,111 @@ def device(request, monkeypatch):
     return request.param
 
 
-def roots(needed, values):
-    """Square roots of the elements that need them, and −1 for those that do not."""
+def counting():
+    """A function that squares, and the list of values it was computed for."""
+    seen = []
 
-    def function(value):
-        return jnp.sqrt(value)
+    def square(value):
+        jax.debug.callback(lambda v: seen.extend(np.ravel(v)), value)
+        return value**2
 
-    return jax.vmap(lambda one, value: batching.where_needed(one, function, (value,), -1.0))(needed, values)
-
-
-def test_only_what_needs_it_is_computed_on_a_cpu():
-    needed = jnp.arange(20) % 3 == 0
-    np.testing.assert_allclose(roots(needed, jnp.arange(20.0)), np.where(needed, np.sqrt(np.arange(20.0)), -1))
+    return square, seen
 
 
-def test_all_are_computed_elsewhere_as_soon_as_one_needs_it(monkeypatch):
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (30,), (4, 5)])
+def test_rare_work_is_done_only_where_it_is_needed(shape):
+    values = jnp.asarray(np.random.default_rng(0).normal(size=shape))
+    square, seen = counting()
+
+    def one(needed, value):
+        return where_needed(needed, square, (value,), -value)
+
+    batched = one
+    for _ in shape:
+        batched = jax.vmap(batched)
+    batched = jax.jit(batched)
+    needed = np.zeros(shape, bool)
+    np.testing.assert_array_equal(batched(needed, values), -values)
+    jax.effects_barrier()
+    assert seen == []
+    for place in [(-1,) * len(shape), (0,) * len(shape)]:
+        needed[place] = True
+    found = np.asarray(batched(needed, values))
+    np.testing.assert_array_equal(found[needed], np.asarray(values)[needed] ** 2)
+    jax.effects_barrier()
+    if values.size <= GROUP:  # as cheap for all
+        np.testing.assert_array_equal(found, values**2)
+        assert sorted(seen) == sorted(np.ravel(values))
+    else:
+        np.testing.assert_array_equal(found[~needed], -np.asarray(values)[~needed])
+        assert len(seen) == GROUP
+    needed[...] = True
+    np.testing.assert_array_equal(batched(needed, values), values**2)
+
+
+def test_rare_work_may_share_arguments_and_have_several_results():
+    def both(value, shared):
+        return value + shared, {"product": value * shared}
+
+    needed = np.arange(20) % 3 == 0
+    values = jnp.arange(20.0)
+    start = jnp.zeros(()), {"product": -jnp.ones(())}
+    total, rest = jax.jit(jax.vmap(lambda n, v: where_needed(n, both, (v, jnp.asarray(2.0)), start)))(needed, values)
+    np.testing.assert_array_equal(total, np.where(needed, np.arange(20) + 2, 0))
+    np.testing.assert_array_equal(rest["product"], np.where(needed, 2 * np.arange(20), -1))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (30,), (4, 5)])
+def test_work_done_all_at_once_changes_only_those_that_need_it(shape):
+    values = 1 + jnp.arange(np.prod(shape, dtype=int)).reshape(shape)
+    square, seen = counting()
+
+    def one(needed, state, value):
+        return only_where(needed, lambda state, value: state + square(value), state, (value,))
+
+    batched = one
+    for _ in shape:
+        batched = jax.vmap(batched)
+    batched = jax.jit(batched)
+    nobody = np.zeros(shape, bool)
+    np.testing.assert_array_equal(batched(nobody, -values, values), -values)
+    jax.effects_barrier()
+    assert seen == []
+    for needed in (np.random.default_rng(2).random(shape) < 0.4, ~nobody):
+        needed.flat[0] = True
+        seen.clear()
+        found = batched(needed, -values, values)
+        np.testing.assert_array_equal(found, np.where(needed, values**2 - values, -values))
+        jax.effects_barrier()
+        assert sorted(seen) == sorted(np.ravel(values))  # once for each, and not in groups
+
+
+def test_work_done_all_at_once_may_fail_where_it_is_not_needed():
+    # It finds no number there; the state has several parts, and all of the batch share one argument.
+    needed = np.arange(20) % 3 == 0
+    values = jnp.where(needed, jnp.arange(20.0), jnp.nan)
+    start = jnp.zeros((20, 2)), {"product": -jnp.arange(20)}
+
+    def work(state, value, shared):
+        return state[0] + value + shared, {"product": state[1]["product"] + (value * shared).astype(int)}
+
+    both = jax.vmap(lambda needed, state, value: only_where(needed, work, state, (value, jnp.asarray(2.0))))
+    total, rest = jax.jit(both)(needed, start, values)
+    np.testing.assert_array_equal(total, np.repeat(np.where(needed, np.arange(20) + 2.0, 0)[:, None], 2, axis=1))
+    np.testing.assert_array_equal(rest["product"], np.where(needed, np.arange(20), -np.arange(20)))
+
+
+def test_elsewhere_all_get_rare_work_as_soon_as_one_needs_it(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    nobody = jnp.zeros(20, bool)
-    np.testing.assert_array_equal(roots(nobody, jnp.arange(20.0)), -1)
-    np.testing.assert_allclose(roots(nobody.at[3].set(True), jnp.arange(20.0)), np.sqrt(np.arange(20.0)))
+    square, seen = counting()
+    values, nobody = jnp.arange(30.0), jnp.zeros(30, bool)
+    together = jax.jit(jax.vmap(lambda needed, value: where_needed(needed, square, (value,), -value)))
+    np.testing.assert_array_equal(together(nobody, values), -values)
+    jax.effects_barrier()
+    assert seen == []
+    np.testing.assert_array_equal(together(nobody.at[3].set(True), values), values**2)
+    jax.effects_barrier()
+    assert sorted(seen) == sorted(np.ravel(values))
 
 
 def test_work_that_skips_by_itself_is_always_done_on_a_cpu_and_elsewhere_if_one_needs_it(device):
