@@ -1,10 +1,12 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.linalg import qr
 
-from explorax.batching import GROUP, only_where, where_needed
+from explorax.batching import GROUP, alone_or_in_batch, only_where, where_needed
 from explorax.errors import InvalidFeatures, InvalidShape
 from explorax.glm import families
 from explorax.glm.basis import check_spanning, spanning_arms
@@ -44,11 +46,12 @@ def test_singular_matrices_have_finite_factors():
         np.testing.assert_allclose(factor.correlate(np.ones(3))[np.diagonal(matrix) == 0], 0)
 
 
-def test_batches_agree_with_single_matrices():
+@pytest.mark.parametrize("size", [4, 20, 40])  # by halves, by the library if alone, and always by the library
+def test_batches_agree_with_single_matrices(size):
     rng = np.random.default_rng(0)
-    matrices = jnp.asarray([random_gram(rng, 4) for _ in range(7)])
+    matrices = jnp.asarray([random_gram(rng, size) for _ in range(7)])
     single = [factorize(matrix).inverse for matrix in matrices]
-    np.testing.assert_allclose(jax.jit(jax.vmap(factorize))(matrices).inverse, single, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.vmap(factorize))(matrices).inverse, single, rtol=1e-12, atol=1e-12)
     values = jax.vmap(lambda matrix: eigen(matrix)[0])(matrices)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrices), rtol=1e-10)
 
@@ -207,6 +210,14 @@ def test_rare_work_is_done_only_where_it_is_needed(shape):
         assert len(seen) == GROUP
     needed[...] = True
     np.testing.assert_array_equal(batched(needed, values), values**2)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3)])
+def test_numbers_may_depend_on_whether_an_element_is_alone(shape):
+    number = partial(alone_or_in_batch, alone=7, in_batch=3)
+    for _ in shape:
+        number = jax.vmap(number)
+    np.testing.assert_array_equal(jax.jit(number)(jnp.zeros((*shape, 4))), np.full(shape, 3 if shape else 7))
 
 
 def test_rare_work_may_share_arguments_and_have_several_results():

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.agent.unrolled import wrapped
 from explorax.policies.base import Action, State
 from explorax.policies.exploration import counted
 
@@ -147,4 +148,4 @@ one_rule = lru_cache(maxsize=1024)(Rule)  # a program is found by the identity o
 
 def key_at(key_data: Array, t: Array) -> Array:
     """Return the random key of decision t."""
-    return jax.random.fold_in(jax.random.wrap_key_data(key_data), t)
+    return jax.random.fold_in(wrapped(key_data), t)

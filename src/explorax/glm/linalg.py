@@ -12,7 +12,7 @@ first problem; a jitter of 4d·ε on that diagonal, which is at the level of rou
 
 which takes only small products.  For a batch of matrices that is several times faster than calls of a library.  But it
 is a long program: with 20 features, a third of the time to compile a round of GLM-TSL went into two of them.  What is
-needed rarely is left to the library.
+needed rarely is left to the library, and so is a single matrix, unless it is very small.
 
 **Rounding.**  A pivot that is nothing but rounding makes the rows below it too long, and these make the next pivots
 worse: factors of nearly singular matrices would grow without bound.  But the i-th row of L has the length M_ii^½ for
@@ -27,9 +27,10 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
-from explorax.batching import one_by_one
+from explorax.batching import batched_by, one_by_one
 
 LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer program
+LARGEST_ALONE_BY_HALVES = 12  # the same for a single matrix
 
 
 def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
@@ -37,9 +38,17 @@ def cholesky_and_inverse(matrix: Array) -> tuple[Array, Array]:
     size = matrix.shape[-1]
     if size > LARGEST_BY_HALVES:
         return by_library(matrix)
+    by_itself = one_of_many if size <= LARGEST_ALONE_BY_HALVES else by_library
+    found: tuple[Array, Array] = batched_by(by_itself, jax.vmap(one_of_many))(matrix)
+    return found
+
+
+def one_of_many(matrix: Array) -> tuple[Array, Array]:
+    """Compute L and L⁻¹ of a small matrix in the way that is fastest for a batch of them."""
     # Products lose a little more than substitution would: a pivot is never taken to be below the jitter.
-    halves = partial(by_halves, least=jitter(size, matrix.dtype))
-    return lax.platform_dependent(matrix, cpu=halves, default=by_library)
+    halves = partial(by_halves, least=jitter(matrix.shape[-1], matrix.dtype))
+    found: tuple[Array, Array] = lax.platform_dependent(matrix, cpu=halves, default=by_library)
+    return found
 
 
 def by_halves(matrix: Array, least: float = 0.0) -> tuple[Array, Array]:
