@@ -1,5 +1,7 @@
 """Rare work is skipped where it can be, and one entry of a vector is changed the same way on every device."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from jax import lax
 
 from explorax import batching
-from explorax.batching import GROUP, only_where, where_needed
+from explorax.batching import GROUP, alone_or_in_batch, only_where, where_needed
 
 
 @pytest.fixture(params=["cpu", "gpu"])
@@ -57,6 +59,14 @@ def test_rare_work_is_done_only_where_it_is_needed(shape):
         assert len(seen) == GROUP
     needed[...] = True
     np.testing.assert_array_equal(batched(needed, values), values**2)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3)])
+def test_numbers_may_depend_on_whether_an_element_is_alone(shape):
+    number = partial(alone_or_in_batch, alone=7, in_batch=3)
+    for _ in shape:
+        number = jax.vmap(number)
+    np.testing.assert_array_equal(jax.jit(number)(jnp.zeros((*shape, 4))), np.full(shape, 3 if shape else 7))
 
 
 def test_rare_work_may_share_arguments_and_have_several_results():

@@ -151,6 +151,13 @@ def only_where(needed: Array, function: Callable[..., Any], state: Any, argument
     return batched_by(one, many)(needed, state, arguments)
 
 
+def alone_or_in_batch(element: Array, alone: int, in_batch: int) -> Array:
+    """Return one number for an element that is computed alone, and another for the elements of a batch."""
+    numbers = batched_by(lambda _: jnp.asarray(alone), lambda batch: jnp.full(len(batch), in_batch))
+    number: Array = numbers(element)
+    return number
+
+
 def batched_by(one: Callable[..., Any], many: Callable[..., Any]) -> Callable[..., Any]:
     """Build a function that calls `one` for a single element, and `many` for a batch under one or several `vmap`s."""
     alone, batch = custom_vmap(one), custom_vmap(many)

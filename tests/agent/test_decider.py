@@ -64,3 +64,27 @@ def test_what_changes_is_replaced_as_a_whole():
     live.put(type(own).added, "g", [1.0, 2.0, 3.0])
     assert before.arms.names == own.names
     assert live.now.arms.by_name() == dict.fromkeys("bcdefg", True) | {"a": False}
+
+
+@pytest.mark.parametrize("warmup", ["basis", "first", "none"])
+@pytest.mark.parametrize("draws", [0, 10])
+def test_decisions_after_the_forced_rounds_are_those_of_the_program_that_looks_for_them(warmup, draws):
+    source, own = read_source(None, 3, None, "float64")
+    policy = make("lin_ts", warmup=warmup)
+    live = Live(Decider(policy, source, 3, draws, 0.0), source.begin(policy, own, None), own, 100)
+    assert live.now.forced == (0 if warmup == "none" else 3)
+    tables = np.random.default_rng(1).uniform(-1, 1, (8, 5, 3))
+    for t, table in enumerate(tables):
+        looking = live.decider.decide(source.offer(own, table, None), live.now._replace(forced=np.inf), t)
+        found = live.choose(table, None)
+        assert (found.row, found.forced, found.propensity) == (looking[0].row, looking[0].forced, looking[1])
+        assert found.forced == (t < live.now.forced)
+        live.learn(found.id, float(t % 2))
+        assert live.now.forced == (0 if warmup == "none" else 3)
+
+
+def test_programs_without_forced_rounds_are_made_only_where_they_pay():
+    """Fixed arms look up the forced arm in a list, and would only be compiled a second time."""
+    source, own = read_source(MATRIX, None, None, "float64")
+    decider = Decider(make("lin_ts", warmup="none"), source, 0, 0, 0.0)
+    assert Live(decider, decider.nothing_seen(decider.policy, own), own, 10).now.forced == np.inf

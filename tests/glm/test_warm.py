@@ -260,7 +260,8 @@ def test_a_step_that_is_not_finite_is_not_taken(monkeypatch):
     history = random_history(np.random.default_rng(6), "poisson")
     theta, kept = fitted("poisson", history)
     monkeypatch.setattr(warm, "build", lambda *given: jnp.full((FEATURES, FEATURES), jnp.nan))
-    far = jnp.asarray([300.0, -300.0, 300.0, 0.0])  # more than cheap steps can do
+    monkeypatch.setattr(warm, "CHEAP_STEPS_ALONE", 8)
+    far = jnp.asarray([300.0, -300.0, 300.0, 0.0])  # more than so few cheap steps can do
     problem = kept.posed(history, ridge=jnp.asarray(RIDGE), tilt=far)
     found = warm.descend(families.poisson, kept, problem, theta, 1e-9)
     assert np.all(np.isfinite(found.theta))

@@ -5,7 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.policies.exploration import best, first_equal
+from explorax.policies.exploration import (
+    Exploration,
+    Over,
+    after_forced_rounds,
+    best,
+    choose,
+    first_equal,
+    forced_rounds,
+)
 
 INF, NAN = float("inf"), float("nan")
 
@@ -25,8 +33,11 @@ INF, NAN = float("inf"), float("nan")
     ],
 )
 def test_the_first_of_the_largest_scores_on_offer(scores, mask, arm):
-    found = best(jnp.asarray(scores, float), None if mask is None else jnp.asarray(mask))
-    assert int(found) == arm
+    scores, mask = jnp.asarray(scores, float), None if mask is None else jnp.asarray(mask)
+    assert int(best(scores, mask)) == arm
+    assert int(jax.jit(lambda doubled: best(doubled / 2, mask))(2 * scores)) == arm
+    batch = jax.vmap(best, (0, None))(jnp.stack([scores, -scores]), mask)  # by other means than one alone
+    assert int(batch[0]) == arm
 
 
 @pytest.mark.parametrize("count", [1, 5, 40])
@@ -57,3 +68,18 @@ def test_a_largest_score_that_was_rounded_otherwise_gives_no_arm_that_is_not_on_
     scores, mask = jnp.array([3.0, -jnp.inf, 1.0, 2.0]), jnp.array([False, True, True, False])
     assert int(first_equal(scores, jnp.nextafter(scores[2], jnp.inf), mask)) == 2
     assert int(first_equal(scores, scores[0], mask & (scores == -jnp.inf))) == 1
+
+
+def test_a_plan_whose_rounds_are_over_forces_no_arm():
+    plan = Exploration(jnp.array([2, 0]), jnp.asarray(2), jnp.asarray(4))
+    state = {"plan": plan, "another": plan._replace(rounds=jnp.asarray(7)), "scores": jnp.array([1.0, 3.0, 2.0])}
+    assert forced_rounds(state) == 7
+    assert forced_rounds(state["scores"]) == 0
+    over = after_forced_rounds(state)
+    assert over["plan"] == over["another"] == Over()
+    np.testing.assert_array_equal(over["scores"], state["scores"])
+    arms = jnp.zeros((3, 2))
+    assert [int(choose(each, state["scores"], arms, 1)[0]) for each in (plan, over["plan"])] == [0, 1]
+    mask = jnp.array([True, False, True])
+    arm, forced = choose(over["plan"], state["scores"], arms, 1, mask)
+    assert (int(arm), bool(forced)) == (2, False)

@@ -11,6 +11,7 @@ while learning leaves all rewards of the call learned or none of them, and no de
 """
 
 import inspect
+import math
 import reprlib
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -34,6 +35,7 @@ from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument
 from explorax.policies.base import Policy, State
+from explorax.policies.exploration import forced_rounds
 from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
@@ -62,6 +64,7 @@ class Now(NamedTuple):
     arms: Arms  # the agent's own
     room: float  # how many more rewards the state can take in
     learned: Sequence[int] = ()  # ids of the decisions whose rewards the state has learned last
+    forced: float = math.inf  # the number of decisions that may be forced, if programs are told that they are over
 
 
 class Decider:
@@ -99,6 +102,8 @@ class Decider:
     def decide(self, offer: Offer, now: Now, t: int, every: bool = False) -> tuple[Pick, float | None, float | None]:
         """Make decision t; return the choice, its propensity and the standard error of the propensity."""
         rule = self.rule_for(every)
+        if t >= now.forced:
+            rule = rule.after_forced_rounds
         with self.precision():
             pick = offer.decide(rule, self.keys, now.packed, t)
             # The number of choices is looked up only where it is needed.
@@ -142,7 +147,8 @@ class Live:
     def __init__(self, decider: Decider, state: State, own: Arms, max_pending: int) -> None:
         check_whole("max_pending", max_pending, 1)
         self.decider, self.lock = decider, threading.Lock()
-        self.now = Now(Packed.of(state), own, compiled.room(state))
+        forced = forced_rounds(state) if decider.source.settles else math.inf
+        self.now = Now(Packed.of(state), own, compiled.room(state), forced=forced)
         self.pending = Pending(decider.source.n_features, decider.source.dtype, max_pending)
 
     def state(self) -> State:
@@ -190,7 +196,7 @@ class Live:
                     if now.arms.reused:
                         now, pulled = self.with_rows_of(pulled)
                     packed = compiled.learn(policy.update, now.packed, *pulled, rewards)
-                self.now = Now(packed, now.arms, now.room - len(ids), ids)
+                self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced)
                 pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
             finally:
                 pending.release()

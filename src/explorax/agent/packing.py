@@ -20,6 +20,7 @@ from explorax.checks import computed
 from explorax.policies.base import State
 
 LARGE = 1024  # elements of an array that is not worth copying
+WHOLE = {4: np.int32, 8: np.int64}  # by the bytes of a number
 
 Arrays = tuple[Array, ...]
 
@@ -118,7 +119,7 @@ class Packed(NamedTuple):
     def is_finite(self) -> bool:
         """Tell whether the state has no NaN or infinity in it."""
         vector = np.asarray(self.arrays[0])
-        return bool(vector.view(f"i{vector.itemsize}")[self.packing.whole - 1])
+        return bool(vector.view(WHOLE[vector.itemsize])[self.packing.whole - 1])
 
 
 def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:

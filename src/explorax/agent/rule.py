@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from explorax.agent.unrolled import wrapped
 from explorax.policies.base import Action, State
-from explorax.policies.exploration import counted
+from explorax.policies.exploration import after_forced_rounds, counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +25,16 @@ class Rule:
     floor: float = 0.0  # the probability of an arm that is drawn uniformly in place of the policy's
     stationary: bool = False  # whether decisions after the forced rounds have one law until the state changes
     vector: bool = False  # whether the propensities of all arms are asked for
+    settled: bool = False  # whether the forced rounds are over, so that nobody has to look for them
 
     def changed(self, **others: Any) -> "Rule":
         """Return this rule with other fields."""
         return one_rule(**{field.name: getattr(self, field.name) for field in fields(self)} | others)
+
+    @cached_property
+    def after_forced_rounds(self) -> "Rule":
+        """The same rule for decisions after the forced rounds, whose programs are smaller."""
+        return self.changed(settled=True)
 
     def decide(
         self, keys: Array, state: State, arms: Array, t: Array, mask: Array | None
@@ -44,6 +51,7 @@ class Rule:
         Returns:
             What `told` returns.
         """
+        state = after_forced_rounds(state) if self.settled else state
         own = key_at(keys[0], t)
         if not self.draws:
             return self.told(keys, state, arms, t, mask, self.act(own, state, arms, t, mask), None)
@@ -147,4 +155,4 @@ one_rule = lru_cache(maxsize=1024)(Rule)  # a program is found by the identity o
 
 def key_at(key_data: Array, t: Array) -> Array:
     """Return the random key of decision t."""
-    return jax.random.fold_in(jax.random.wrap_key_data(key_data), t)
+    return jax.random.fold_in(wrapped(key_data), t)

@@ -58,6 +58,7 @@ class ArmSource(ABC):
     set: ArmSet | None = None  # of which arms are points
     kind: ClassVar[str]
     named: ClassVar[bool] = False  # whether the agent has arms of its own, by name
+    settles: ClassVar[bool] = False  # whether looking for forced rounds costs enough for a program without it
 
     def describe(self) -> str:
         """Return the kind of arms as a word of a sentence."""
@@ -171,6 +172,7 @@ class Changing(ArmSource):
     """A source of arms that differ every time: each decision is given a table of arms."""
 
     kind = "changing"
+    settles = True
 
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
         """Offer the arms of the table that is given."""
@@ -204,6 +206,7 @@ class InContext(ArmSource):
 
     kind = "context"
     named = True
+    settles = True
 
     def offer(self, arms: Arms, given: Any, among: Among) -> Offer:
         """Offer the agent's active arms, or those named in `among`, in the context that is given."""

@@ -32,7 +32,7 @@ from explorax.batching import batched_by, one_by_one
 from explorax.glm import registers
 from explorax.keys import in_one_row
 
-LARGEST_ALONE = 8  # beyond it a matrix that is not in a batch is left to the library
+LARGEST_ALONE = 12  # beyond it a matrix that is not in a batch is left to the library
 LARGEST_BY_HALVES = 32  # beyond it the products no longer pay for the longer program
 
 

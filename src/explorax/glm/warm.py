@@ -43,7 +43,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from explorax.batching import if_any, put, where_needed
+from explorax.batching import alone_or_in_batch, if_any, put, where_needed
 from explorax.glm import certificate, kernel, newton
 from explorax.glm.families import Family
 from explorax.glm.history import Grouped, Recent
@@ -53,6 +53,7 @@ from explorax.glm.newton import Aim, Method, Place, kept_length, left_over, newt
 from explorax.glm.problem import ByColumn, Problem, curvature, enough, gradient, gradient_error, weights
 
 CHEAP_STEPS, CHEAP_STEPS_ELSEWHERE = 12, 3  # on a CPU and on other devices; then every step is a Newton step
+CHEAP_STEPS_ALONE = 32  # on a CPU, if the other instances of a batch do not have to wait for them
 MAX_STEPS = 300
 PATIENCE = 50  # Newton steps after which a gradient at the level of rounding will do
 REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets further than that
@@ -327,7 +328,8 @@ def cheap_steps(family: Family, problem: Problem, start: Start, tolerance: float
 
     kept = Method(as_kept, partial(kept_length, family), partial(left_over, family), tolerance)
     first = newton.step(problem, kept, newton.begin(start.theta, start.scores))
-    most = CHEAP_STEPS if jax.default_backend() == "cpu" else CHEAP_STEPS_ELSEWHERE
+    on_cpu = jax.default_backend() == "cpu"
+    most = alone_or_in_batch(start.theta, CHEAP_STEPS_ALONE, CHEAP_STEPS) if on_cpu else CHEAP_STEPS_ELSEWHERE
     end = newton.descend(partial(newton.step, problem, kept._replace(aim=as_learned)), first, most)
     theta, scores = (
         jnp.where(end.lost, known, found)

@@ -13,13 +13,13 @@ With changing arms, "basis" takes in round t < d the t-th arm that pivoted QR fi
 takes the t-th arm on offer (counted cyclically).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
-from explorax.batching import where_needed
+from explorax.batching import batched_by, where_needed
 from explorax.errors import InvalidArgument, InvalidShape, UnknownName
 from explorax.glm.basis import Basis, check_spanning, rank, spanning_arms
 from explorax.glm.linalg import eigen
@@ -40,6 +40,10 @@ class Exploration(NamedTuple):
     arms: Array | None
     cycle: Array
     rounds: Array
+
+
+class Over(NamedTuple):
+    """The plan of a forced exploration whose rounds are over."""
 
 
 def check_kind(kind: str, has_theory: bool = True) -> None:
@@ -122,12 +126,12 @@ def plan(
 
 
 def choose(
-    exploration: Exploration, scores: Array, arms: Array, t: Array, mask: Array | None = None
+    exploration: Exploration | Over, scores: Array, arms: Array, t: Array, mask: Array | None = None
 ) -> tuple[Array, Array]:
     """Choose the forced arm while t < τ, and afterwards the arm with the largest score.
 
     Args:
-        exploration: The plan.
+        exploration: The plan; if its rounds are known to be over, the program does not look for them.
         scores: The (K,) scores of the arms.
         arms: The (K, d) matrix of the arms.
         t: The number of decisions made before this one.
@@ -136,8 +140,10 @@ def choose(
     Returns:
         The index of the arm, and whether it was forced.
     """
-    forced = t < exploration.rounds
     free = best(scores, mask)
+    if isinstance(exploration, Over):
+        return free, jnp.asarray(False)
+    forced = t < exploration.rounds
     if mask is not None or exploration.arms is None:
         everything = jnp.ones(arms.shape[0], bool) if mask is None else mask
         # Without the scores, which many repetitions of a decision do not share, the basis is searched once for all.
@@ -145,6 +151,22 @@ def choose(
         return jnp.where(forced, in_turn, free), forced
     order = exploration.arms % arms.shape[0]
     return jnp.where(forced, order[t % exploration.cycle % order.shape[0]], free), forced
+
+
+def forced_rounds(state: Any) -> int:
+    """Return the number of rounds of the forced exploration that is planned in a state, as far as there is a plan."""
+    plans = (part for part in jax.tree.leaves(state, is_leaf=is_plan) if is_plan(part))
+    return max((int(plan.rounds) for plan in plans), default=0)
+
+
+def after_forced_rounds(state: Any) -> Any:
+    """Return a state without the plan of its forced rounds, for programs that do not look for them any more."""
+    return jax.tree.map(lambda part: Over() if is_plan(part) else part, state, is_leaf=is_plan)
+
+
+def is_plan(part: Any) -> bool:
+    """Return whether a part of a state is the plan of a forced exploration."""
+    return isinstance(part, Exploration)
 
 
 def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> Array:
@@ -162,9 +184,7 @@ def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> 
 def best(scores: Array, mask: Array | None = None) -> Array:
     """Return the first arm with the largest score, or the first whose score is NaN.
 
-    On a CPU, two plain reductions take the place of `argmax`, since XLA runs them several times faster.  XLA may
-    compute the scores anew for each of them and round them otherwise, so that no score equals the largest one;
-    `argmax` then has the last word.
+    On a CPU, two plain reductions take the place of `argmax`, since XLA runs them several times faster.
 
     Args:
         scores: The (K,) scores of the arms.
@@ -173,11 +193,34 @@ def best(scores: Array, mask: Array | None = None) -> Array:
     Returns:
         The index of the arm.
     """
-    everything = jnp.ones(scores.shape[0], bool) if mask is None else mask
     if jax.default_backend() != "cpu":
-        return largest_on_offer(scores, everything)
+        return largest_on_offer(scores, all_of(scores) if mask is None else mask)
+    given = (scores,) if mask is None else (scores, mask)
+    arm: Array = batched_by(first_largest, jax.vmap(first_largest_of_many))(*given)
+    return arm
+
+
+def all_of(scores: Array) -> Array:
+    """Return the mask of all arms."""
+    return jnp.ones(scores.shape[0], bool)
+
+
+def first_largest(scores: Array, mask: Array | None = None) -> Array:
+    """Return the best arm of a single decision, in the fewest operations."""
+    scores = lax.optimization_barrier(scores)  # computed once, so that one of them equals the largest
+    count, on_offer = scores.shape[0], scores if mask is None else jnp.where(mask, scores, -jnp.inf)
+    best = (scores == jnp.max(on_offer)) | jnp.isnan(scores)
+    return jnp.min(jnp.where(best if mask is None else best & mask, jnp.arange(count), count))
+
+
+def first_largest_of_many(scores: Array, mask: Array | None = None) -> Array:
+    """Return the best arm of a decision in a batch, for which it takes longer to store scores than to compute them.
+
+    XLA may compute the scores anew for each of the two reductions and round them otherwise, so that no score equals the
+    largest one; `argmax` then has the last word.
+    """
     on_offer = scores if mask is None else jnp.where(mask, scores, -jnp.inf)
-    return first_equal(scores, jnp.max(on_offer), everything)
+    return first_equal(scores, jnp.max(on_offer), all_of(scores) if mask is None else mask)
 
 
 def first_equal(scores: Array, largest: Array, mask: Array) -> Array:
