@@ -36,7 +36,7 @@ def test_the_first_of_the_largest_scores_on_offer(scores, mask, arm):
     scores, mask = jnp.asarray(scores, float), None if mask is None else jnp.asarray(mask)
     assert int(best(scores, mask)) == arm
     assert int(jax.jit(lambda doubled: best(doubled / 2, mask))(2 * scores)) == arm
-    batch = jax.vmap(best, (0, None))(jnp.stack([scores, -scores]), mask)  # by other means than one alone
+    batch = jax.vmap(best, (0, None))(jnp.stack([scores, -scores]), mask)
     assert int(batch[0]) == arm
 
 

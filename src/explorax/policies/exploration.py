@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
-from explorax.batching import batched_by, where_needed
+from explorax.batching import where_needed
 from explorax.errors import InvalidArgument, InvalidShape, UnknownName
 from explorax.glm.basis import Basis, check_spanning, rank, spanning_arms
 from explorax.glm.linalg import eigen
@@ -184,7 +184,9 @@ def forced_arm(exploration: Exploration, arms: Array, t: Array, mask: Array) -> 
 def best(scores: Array, mask: Array | None = None) -> Array:
     """Return the first arm with the largest score, or the first whose score is NaN.
 
-    On a CPU, two plain reductions take the place of `argmax`, since XLA runs them several times faster.
+    On a CPU, two plain reductions take the place of `argmax`, since XLA runs them several times faster.  XLA may
+    compute the scores anew for each of them and round them otherwise, so that no score equals the largest one;
+    `argmax` then has the last word.
 
     Args:
         scores: The (K,) scores of the arms.
@@ -193,34 +195,11 @@ def best(scores: Array, mask: Array | None = None) -> Array:
     Returns:
         The index of the arm.
     """
+    everything = jnp.ones(scores.shape[0], bool) if mask is None else mask
     if jax.default_backend() != "cpu":
-        return largest_on_offer(scores, all_of(scores) if mask is None else mask)
-    given = (scores,) if mask is None else (scores, mask)
-    arm: Array = batched_by(first_largest, jax.vmap(first_largest_of_many))(*given)
-    return arm
-
-
-def all_of(scores: Array) -> Array:
-    """Return the mask of all arms."""
-    return jnp.ones(scores.shape[0], bool)
-
-
-def first_largest(scores: Array, mask: Array | None = None) -> Array:
-    """Return the best arm of a single decision, in the fewest operations."""
-    scores = lax.optimization_barrier(scores)  # computed once, so that one of them equals the largest
-    count, on_offer = scores.shape[0], scores if mask is None else jnp.where(mask, scores, -jnp.inf)
-    best = (scores == jnp.max(on_offer)) | jnp.isnan(scores)
-    return jnp.min(jnp.where(best if mask is None else best & mask, jnp.arange(count), count))
-
-
-def first_largest_of_many(scores: Array, mask: Array | None = None) -> Array:
-    """Return the best arm of a decision in a batch, for which it takes longer to store scores than to compute them.
-
-    XLA may compute the scores anew for each of the two reductions and round them otherwise, so that no score equals the
-    largest one; `argmax` then has the last word.
-    """
+        return largest_on_offer(scores, everything)
     on_offer = scores if mask is None else jnp.where(mask, scores, -jnp.inf)
-    return first_equal(scores, jnp.max(on_offer), all_of(scores) if mask is None else mask)
+    return first_equal(scores, jnp.max(on_offer), everything)
 
 
 def first_equal(scores: Array, largest: Array, mask: Array) -> Array:
