@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
     """The records of a finished task, and the time that it took."""
 
     records: list[Records]  # of each of its curves
-    seconds: float  # wall time
+    seconds: float  # wall time, with the time of each program that was compiled ahead, as if one after the other
     compiling: float | None = None  # the part of `seconds` spent compiling; None if unknown
     pace: float | None = None  # seconds for each decision, without compilation; None if unknown
 
@@ -119,7 +119,7 @@ class Clock:
         return (self.laps[-1][1] - self.laps[0][1]) / (rounds * instances) if rounds > 0 else None
 
 
-def of(task: Task) -> range:
+def instances_of(task: Task) -> range:
     """Return the numbers of the instances of a task."""
     return range(task.first, task.first + task.instances)
 
@@ -150,7 +150,7 @@ class Player:
         study, clock = self.study, Clock(progress)
         schedule = check_schedule(task.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, clock)
         with compile_times() as spans:
-            played = [simulate_together(jobs, schedule, of(task), study.seed) for jobs in self.batches(task)]
+            played = [simulate_together(jobs, schedule, instances_of(task), study.seed) for jobs in self.batches(task)]
         pace = clock.pace(task.instances * len(task.curves))
         records = [one for batch in played for one in batch]
         return Outcome(records, time.perf_counter() - began, compile_seconds(spans), pace)
@@ -171,7 +171,7 @@ class Player:
         with compile_times() as spans:
             for jobs in self.batches(task):
                 if jobs[0].policy is policy:
-                    compile_ahead(jobs, schedule, of(task), study.seed)
+                    compile_ahead(jobs, schedule, instances_of(task), study.seed)
         return compile_seconds(spans)
 
     def batches(self, task: Task) -> list[list[Job]]:
