@@ -114,14 +114,14 @@ def add(values: Array, place: ArrayLike, value: ArrayLike) -> Array:
     return jnp.where(jnp.arange(len(values)) == place, values + value, values)
 
 
-def only_where(needed: Array, function: Callable[..., Any], state: Any, arguments: tuple[Any, ...]) -> Any:
+def only_where(needed: bool | Array, function: Callable[..., Any], state: Any, arguments: tuple[Any, ...]) -> Any:
     """Update the state of the elements of a batch that need it, and leave the states of all others as they are.
 
     On a CPU, this is a loop of one turn or none, because a `cond` would copy a large state even if nothing is done.  On
     a GPU, such a loop gave wrong results (jax 0.11, with the graphs of `devices.py`), and copies are cheap.
 
     Args:
-        needed: Whether the update is needed, a scalar truth value.
+        needed: Whether the update is needed, a scalar truth value, or a bool if that is known for all elements.
         function: A function of the state and the arguments, which returns a new state.
         state: The state.
         arguments: The other arguments of the function.
@@ -129,6 +129,8 @@ def only_where(needed: Array, function: Callable[..., Any], state: Any, argument
     Returns:
         `function(state, *arguments)` for elements that need it, and `state` for all others.
     """
+    if isinstance(needed, bool):
+        return function(state, *arguments) if needed else state
 
     def one(needed: Array, state: Any, arguments: tuple[Any, ...]) -> Any:
         return lax.cond(needed, lambda: function(state, *arguments), lambda: state)

@@ -5,8 +5,8 @@
 
 In each round the environment offers arms, the policy acts, the environment draws a reward, and the policy learns it.
 
-**Speed.**  There is one `lax.scan` over rounds and one `vmap` over instances.  A program is compiled once for each kind
-of policy and shape, and plays all designs, seeds and instances.
+**Speed.**  There is one `lax.scan` over rounds, and `vmap` over instances (`lockstep.py`).  A program is compiled once
+for each kind of policy and shape, and plays all designs, seeds and instances.
 
 **Memory.**  Rounds are played in chunks.  A chunk hands each round's regret to the host, which adds it up in float64
 and keeps the sums at the checkpoints: memory does not grow with the number of rounds.
@@ -22,27 +22,27 @@ later the arms do, too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from explorax.checkpoints import Progress, Schedule, Tally, check_schedule
 from explorax.checks import MOST_FIRST, MOST_INSTANCES, MOST_SEED, check_whole
-from explorax.environments.base import Environment, Offer
+from explorax.environments.base import Environment
 from explorax.errors import HistoryFull, InvalidArgument, shown
 from explorax.glm.history import limited_rows
-from explorax.policies.base import Policy, State
-from explorax.programs import Bounded, bounded_jit
+from explorax.lockstep import FNV_OFFSET, FNV_PRIME, Keys, compiled_chunk
+from explorax.policies.base import ActFn, Policy, State
+from explorax.programs import Bounded
 from explorax.record import Records, concatenate
 from explorax.registry import check_family
 
 BLOCK = 50  # instances in lockstep on a CPU
 CHUNK, CHUNK_ELSEWHERE = 500, 2500  # rounds between two reports to the host, on a CPU and on other devices
-FNV_OFFSET, FNV_PRIME = 2166136261, 16777619  # the hash of the arms pulled: 32-bit FNV-1a over their indices
 DRAW, ARMS, REWARD, POLICY, INIT, REPEAT, FLOOR = range(7)  # what keys are for; the last two are an agent's
 
 
@@ -92,14 +92,6 @@ class Job(NamedTuple):
 
     policy: Policy
     environment: Environment
-
-
-class Keys(NamedTuple):
-    """The random keys of one instance."""
-
-    arms: Array
-    reward: Array
-    policy: Array
 
 
 def simulate(
@@ -198,9 +190,14 @@ def share_program(one: Job, other: Job) -> bool:
     return program_of(one) == program_of(other) and not (apart and has_shared_parts(one.environment))
 
 
-def program_of(job: Job) -> tuple[Callable[..., Any], ...]:
+def program_of(job: Job) -> tuple[Any, ...]:
     """Return the functions of a job that are compiled into its program."""
-    return job.policy.act, job.policy.update, job.environment.offer, job.environment.reward
+    return acts_of(job.policy), job.policy.update, job.environment.offer, job.environment.reward
+
+
+def acts_of(policy: Policy) -> tuple[ActFn, ...]:
+    """Return the functions `act` of all policies that one program can play together with a policy."""
+    return policy.siblings or (policy.act,)
 
 
 def has_shared_parts(environment: Environment) -> bool:
@@ -228,10 +225,10 @@ def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -
         return [play([job], schedule, instances, seed)[0] for job in jobs]
     state = join(states, 0)
     chunks, length = chunks_of(schedule)
-    advance = compiled_chunk(*program_of(jobs[0]), jobs[0].environment.axes, length)
+    advance, place = program_for(jobs, len(instances), length)
     tally = Tally(len(digest), schedule)
     for number in range(chunks):
-        state, digest, played = advance(state, digest, world, key, number * length, schedule.rounds)
+        state, digest, played = advance(place, state, digest, world, key, number * length, schedule.rounds)
         tally.add(*(np.asarray(values) for values in played))
     return [
         tally.records(np.asarray(digest), instances, slice(j * len(instances), (j + 1) * len(instances)))
@@ -254,8 +251,31 @@ def compile_ahead(jobs: Sequence[Job], schedule: Schedule, instances: range, see
             compile_ahead([job], schedule, instances, seed)
         return
     state = jax.eval_shape(lambda parts: join(parts, 0), states)
-    advance = compiled_chunk(*program_of(jobs[0]), jobs[0].environment.axes, chunks_of(schedule)[1])
-    advance.compile(state, *others, 0, schedule.rounds)
+    advance, place = program_for(jobs, len(instances), chunks_of(schedule)[1])
+    advance.compile(place, state, *others, 0, schedule.rounds)
+
+
+def program_for(jobs: Sequence[Job], instances: int, length: int) -> tuple[Bounded, int]:
+    """Return the compiled function that plays a batch, and the place in it of the policy that the whole batch plays.
+
+    On a CPU, where a batch is one job, the program is that of all policies that learn alike, so that it is compiled
+    once.  Elsewhere it is made for the policies in the batch, and the place means nothing if they are several.
+
+    Args:
+        jobs: The jobs of the batch.
+        instances: The number of instances of each job.
+        length: The number of rounds.
+
+    Returns:
+        What `compiled_chunk` returns, and the place.
+    """
+    job, together = jobs[0], [(act, len([*group])) for act, group in groupby(job.policy.act for job in jobs)]
+    others: tuple[Any, ...] = job.policy.update, job.environment.offer, job.environment.reward, job.environment.axes
+    if len(together) > 1:
+        acts, counts = zip(*together, strict=True)
+        return compiled_chunk(acts, tuple(count * instances for count in counts), *others, length), 0
+    acts = acts_of(job.policy) if jax.default_backend() == "cpu" else (job.policy.act,)
+    return compiled_chunk(acts, None, *others, length), acts.index(job.policy.act)
 
 
 def beginning(jobs: Sequence[Job], instances: range, seed: int) -> tuple[list[State], Array, Any, Keys]:
@@ -316,45 +336,6 @@ def join(batches: Sequence[Any], axes: Any) -> Any:
         return parts[0] if axis is None else jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
 
     return jax.tree.map(one, axes, *batches, is_leaf=lambda axis: axis is None)
-
-
-@lru_cache(maxsize=64)
-def compiled_chunk(
-    act: Callable[..., Any],
-    update: Callable[..., Any],
-    offer_of: Callable[..., Offer],
-    reward_of: Callable[..., Array],
-    axes: Any,
-    length: int,
-) -> Bounded:
-    """Return the compiled function that plays `length` rounds on a batch of instances."""
-
-    def one_round(state: State, digest: Array, world: Any, key: Keys, t: Array, rounds: Array) -> Any:
-        offer = offer_of(key.arms, world, t)
-        action = act(key.policy, state, offer.arms, t)
-        reward = reward_of(key.reward, offer, action.arm)
-        state = update(state, action.arm, offer.arms[action.arm], reward)
-        more = (digest ^ action.arm.astype(jnp.uint32)) * jnp.uint32(FNV_PRIME)
-        digest = jnp.where(t < rounds, more, digest)
-        return state, digest, (jnp.max(offer.means) - offer.means[action.arm], reward, ~action.converged)
-
-    lockstep = jax.vmap(one_round, (0, 0, axes, 0, None, None))
-
-    @bounded_jit
-    def chunk(state: State, digest: Array, world: Any, key: Keys, begin: Array, rounds: Array) -> Any:
-        def body(carry: tuple[State, Array], now: tuple[Array, Array, Array]) -> tuple[tuple[State, Array], Any]:
-            t, reward, policy = now
-            state, digest, played = lockstep(*carry, world, Keys(key.arms, reward, policy), t, rounds)
-            return (state, digest), played
-
-        # The keys of all rounds at once: in the loop each would cost as much as the rest of a cheap decision.
-        times = begin + jnp.arange(length)
-        of_rounds = jax.vmap(jax.vmap(jax.random.fold_in, (0, None)), (None, 0))
-        keys = times, of_rounds(key.reward, times), of_rounds(key.policy, times)
-        (state, digest), played = lax.scan(body, (state, digest), keys)
-        return state, digest, played
-
-    return chunk
 
 
 def simulate_plainly(

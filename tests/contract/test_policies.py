@@ -20,7 +20,7 @@ from explorax.glm.fit import fit
 from explorax.glm.problem import hessian, posed
 from explorax.policies._template import boltzmann
 from explorax.policies.base import Action, Policy
-from explorax.policies.glm_model import GLMState
+from explorax.policies.glm_state import GLMState
 from explorax.registry import plays
 from tests.helpers import assert_same
 from tests.statistics import FALSE_ALARM

@@ -8,7 +8,7 @@
 `Environment` explains the three functions, and docs/adding-an-environment.md how to write an environment.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from explorax.builders import documented, setting_names
@@ -23,6 +23,7 @@ __all__ = [
     "Environment",
     "Offer",
     "Settings",
+    "arms_change",
     "classification",
     "family_of",
     "gaussian",
@@ -115,6 +116,28 @@ def family_of(name: str) -> str:
         'bernoulli'
     """
     return FAMILIES[known_name(name)]
+
+
+def arms_change(name: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether an environment offers other arms in each round.
+
+    Args:
+        name: The name of an environment, as `make` takes it.
+        settings: The settings of its builder.
+
+    Returns:
+        The setting `arms_change`; its default if it is not given, and True for an environment that has no such setting.
+
+    Raises:
+        UnknownName: If there is no environment of that name; the error suggests the nearest.
+        InvalidArgument: If the name is not text.
+
+    Example:
+        >>> import explorax
+        >>> explorax.environments.arms_change("logistic", {"n_features": 5})
+        False
+    """
+    return bool(settings.get("arms_change", "arms_change" not in setting_names(BUILDERS[known_name(name)])))
 
 
 def known_name(name: str) -> str:

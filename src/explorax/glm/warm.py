@@ -60,6 +60,7 @@ REBUILD_EVERY = 512  # rewards; rounding in the rank-one updates never gets furt
 LOOK_EVERY, LOOK_BEYOND = 256, 0.5  # rewards, and change of a score, after which rounding is looked at again
 FAR = 8.0  # score up to which a tilted estimate is as certain as the one without a tilt
 TRUSTED = 0.5  # f up to which cheap steps may say that they have converged
+MOST_ROOT_ERROR = 0.1  # how far a kept curvature may be off where the tolerance says it, as e^±
 LEAST_LEFT = 0.01  # r² down to which a reward is taken out of W
 
 
@@ -97,6 +98,11 @@ def start(arms: Array, ridge: Array, forgets: bool = False) -> Warm:
     zeros = jnp.zeros_like(arms[:, 0])
     root = jnp.eye(arms.shape[1], dtype=arms.dtype) / jnp.sqrt(ridge)
     return Warm(arms.T, zeros, root, zeros, jnp.zeros((), int), jnp.zeros_like(zeros[0]) if forgets else None)
+
+
+def kept_error(root_error: float | Array | None, tolerance: float) -> float | Array:
+    """Return the largest error of a kept curvature, as the r of factors e^±r: as given, or what a tolerance implies."""
+    return min(MOST_ROOT_ERROR, 100 * tolerance) if root_error is None else root_error
 
 
 def afresh(family: Family, history: Grouped, theta: Array, ridge: Array) -> Warm:
@@ -146,7 +152,7 @@ def refit(
     theta: Array,
     converged: Array,
     tolerance: float,
-    root_error: float,
+    root_error: float | Array,
 ) -> tuple[Descent, Warm]:
     """Fit a history from a nearby estimate, and keep its curvature accurate up to factors e^{±root_error}.
 

@@ -22,7 +22,8 @@ from jax import Array
 from explorax.checks import check_positive
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.settings import GLMSettings
 
 

@@ -275,6 +275,8 @@ class Policy(NamedTuple):
         adopt: Carries over a state that was learned with other settings; see `AdoptFn`.
         complete: Computes the arrays of a state that follow from its other arrays; see `CompleteFn`.
         recipe: The name and the settings with which the policy was built.
+        part: What distinguishes the policy from others that learn alike, with which a study merges it (`merged`).
+        siblings: The functions `act` of all policies with which it was merged, and its own: one program plays them all.
         stationary: Whether the law of a decision after the forced rounds depends on the state and the arms only, and
             not on t, and draws with different keys are independent.  An agent can then estimate the propensities of
             many decisions at once.
@@ -304,6 +306,8 @@ class Policy(NamedTuple):
     adopt: AdoptFn | None = None
     complete: CompleteFn | None = None
     recipe: Recipe | None = None
+    part: Any = None  # a `glm_model.Part`
+    siblings: "tuple[ActFn, ...]" = ()
     stationary: bool = False
 
 

@@ -36,9 +36,10 @@ from explorax.glm.families import Family
 from explorax.glm.memory.base import Estimator
 from explorax.glm.memory.summary import Summary
 from explorax.glm.proximal import residual_after
-from explorax.policies import exploration, glm_model
+from explorax.policies import exploration, glm_state
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState, Rule
+from explorax.policies.glm_model import GLMModel, Rule
+from explorax.policies.glm_state import GLMState
 from explorax.policies.glm_tsl import sample
 from explorax.policies.settings import OnlineSettings
 
@@ -89,7 +90,7 @@ def implicit(rule: Rule, amount: float, radius: float | None, settings: OnlineSe
 
 def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Array) -> State:
     """Make the proximal step of a reward; if it ends outside the ball, minimize the same function inside the ball."""
-    free: State = glm_model.learn(estimator, state, arm, x, reward)
+    free: State = glm_state.learn(estimator, state, arm, x, reward)
     radius = state.numbers.radius
     if radius is None:
         return free

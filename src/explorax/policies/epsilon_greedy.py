@@ -21,7 +21,8 @@ from explorax.errors import InvalidArgument
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
 from explorax.policies.exploration import best
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.settings import GLMSettings
 
 

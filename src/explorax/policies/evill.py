@@ -37,7 +37,8 @@ from explorax.builders import Setting
 from explorax.checks import check_positive
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.glm_tsl import Numbers, sampled_scores
 from explorax.policies.settings import GLMSettings
 

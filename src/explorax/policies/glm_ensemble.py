@@ -57,11 +57,12 @@ from explorax.checks import check_positive, check_whole, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
 from explorax.glm.memory.base import Estimator, Memory
-from explorax.policies import exploration, glm_model
+from explorax.policies import exploration, glm_state
 from explorax.policies.base import Action, ExtendFn, Policy
 from explorax.policies.checked import Expected, Program, checked_init, compiled
 from explorax.policies.exploration import best
-from explorax.policies.glm_model import GLMModel, GLMState, expected_arrays
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState, expected_arrays
 from explorax.policies.settings import GLMSettings, RewardNoise
 
 
@@ -128,7 +129,7 @@ def glm_ensemble(
                 "ridge, scale and members must stay the same, since the noise of past rewards was drawn with them. "
                 "Change only the memory and its capacity."
             )
-        return state._replace(glm=glm_model.adopt(estimator, state.glm, fresh.glm))
+        return state._replace(glm=glm_state.adopt(estimator, state.glm, fresh.glm))
 
     parts = program(estimator)
     law, extend = probabilities(estimator), extension(estimator)
@@ -137,7 +138,7 @@ def glm_ensemble(
         *parts,
         probabilities=law,
         extend=extend,
-        unrewarded=lambda state: glm_model.unrewarded(state.glm),
+        unrewarded=lambda state: glm_state.unrewarded(state.glm),
         adopt=adopt,
     )
 
@@ -147,7 +148,7 @@ def extension(estimator: Estimator) -> ExtendFn:
     """Return the function that adds fixed arms to a state, the same for equal estimators."""
 
     def extend(state: EnsembleState, arms: Array) -> EnsembleState:
-        return state._replace(glm=glm_model.extend(estimator, state.glm, arms))
+        return state._replace(glm=glm_state.extend(estimator, state.glm, arms))
 
     return extend
 
@@ -165,7 +166,7 @@ def program(estimator: Estimator) -> Program:
 
     def update(state: EnsembleState, arm: Array, x: Array, reward: Array) -> EnsembleState:
         noise = perturb(state, x)
-        glm = glm_model.learn(estimator, state.glm, arm, x, reward)
+        glm = glm_state.learn(estimator, state.glm, arm, x, reward)
         return state._replace(glm=glm, noise=noise, seen=state.seen + 1)
 
     def expected(state: EnsembleState) -> Expected:

@@ -1,17 +1,12 @@
-"""What all GLM policies share: a state, settings, and the policy that these and a rule for choosing arms make.
+"""What all GLM policies share: settings, and the policy that these and a rule for choosing arms make."""
 
-**Numbers are part of the state.**  The ridge and the numbers of a rule are arrays in the state, so that compiled code
-depends on the algorithm, the family and the tolerance only (`Estimator`).  All designs of a policy share one program,
-and one batch can mix them.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Generic, NamedTuple, TypeVar, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -24,107 +19,59 @@ from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
 from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
-from explorax.glm.memory.base import Estimator, Memory, Wanted, same_numbers
-from explorax.policies import exploration
-from explorax.policies.base import Action, ExtendFn, Policy
-from explorax.policies.checked import Expected, Program, check_design, checked_init, compiled, size_and_dtype
-from explorax.policies.exploration import Exploration
+from explorax.glm.memory.base import Estimator, Wanted
+from explorax.policies import exploration, glm_state
+from explorax.policies.base import Action, Policy
+from explorax.policies.checked import Program, check_design, checked_init, compiled, size_and_dtype
+from explorax.policies.glm_state import (
+    AnyState,
+    GLMState,
+    adopt,
+    complete,
+    expected_arrays,
+    extension,
+    learn,
+    unrewarded,
+)
 from explorax.policies.settings import GLMSettings
-
-M_co = TypeVar("M_co", bound=Memory, covariant=True)
-N_co = TypeVar("N_co", covariant=True)
-
-
-class GLMState(NamedTuple, Generic[M_co, N_co]):
-    """The past with its estimate, and the settings that are numbers.
-
-    Attributes:
-        memory: What is kept of the past, with the estimate θ̂.
-        exploration: The plan of the forced exploration.
-        ridge: The ridge λ, of shape ().
-        numbers: The numbers of the rule, which say how much it explores.
-    """
-
-    memory: M_co
-    exploration: Exploration
-    ridge: Array
-    numbers: N_co
-
-    @property
-    def theta_hat(self) -> Array:
-        """The (d,) penalized estimate θ̂."""
-        return self.memory.theta_hat
-
-    @property
-    def converged(self) -> Array:
-        """Whether the fit of θ̂ converged, of shape ()."""
-        return self.memory.converged
-
-
-AnyState = GLMState[Any, Any]
-
-
-def learn(estimator: Estimator, state: AnyState, arm: Array, x: Array, reward: Array) -> AnyState:
-    """Record a reward and refit θ̂."""
-    return state._replace(memory=state.memory.learn(estimator, state.ridge, arm, x, reward))
-
-
-def extend(estimator: Estimator, state: AnyState, arms: Array) -> AnyState:
-    """Return the state with the same past and additional fixed arms, which are the rows after the old ones."""
-    return state._replace(memory=state.memory.extended(estimator, state.ridge, arms))
-
-
-@cache
-def extension(estimator: Estimator) -> ExtendFn:
-    """Return `extend` for an estimator, the same function for equal ones, so that agents share its programs."""
-    return partial(extend, estimator)
-
-
-def adopt(estimator: Estimator, state: AnyState, fresh: AnyState) -> AnyState:
-    """Return a fresh state with the past that another state has learned with other settings (`adoption`)."""
-    if made_alike(state, fresh):
-        return state
-    memory = fresh.memory.adopting(estimator, fresh.ridge, state.memory, state.ridge)
-    # The forced arms are chosen when a policy starts; arms may have been added since.
-    begun = np.array_equal(state.exploration.rounds, fresh.exploration.rounds)
-    return fresh._replace(memory=memory, exploration=state.exploration if begun else fresh.exploration)
-
-
-def complete(estimator: Estimator, state: AnyState) -> AnyState:
-    """Return the state with the arrays that follow from others, which the snapshot of a former format may lack."""
-    return state._replace(memory=state.memory.completed(estimator, state.ridge))
-
-
-def unrewarded(state: AnyState) -> Array | None:
-    """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
-    without: Array | None = state.memory.unrewarded()
-    return without
-
-
-def made_alike(state: AnyState, fresh: AnyState) -> bool:
-    """Return whether two states have the same shapes and settings, and differ in what was learned only."""
-    shapes = [jax.tree.map(lambda leaf: (np.shape(leaf), str(leaf.dtype)), each) for each in (state, fresh)]
-    if shapes[0] != shapes[1]:
-        return False
-    settings = zip(*(jax.tree.leaves(settings_of(each)) for each in (state, fresh)), strict=True)
-    return all(same_numbers(*pair) for pair in settings)
-
-
-def settings_of(state: AnyState) -> list[Any]:
-    """Return the settings in a state that are numbers."""
-    forgetting, rows = state.memory.forgetting, state.memory.known_rewards()
-    return [state.ridge, state.numbers, forgetting.discount, forgetting.floor, getattr(rows, "forgets", None)]
-
-
-def expected_arrays(state: AnyState) -> Expected:
-    """Return the numbers of arms and features and the dtype that go with a state."""
-    return Expected(state.memory.n_arms, state.theta_hat.shape[-1], state.theta_hat.dtype)
-
 
 # (estimator, key, state, arms) -> scores, converged
 Rule = Callable[[Estimator, Array, Any, Array], tuple[Array, Array]]
 Law = Callable[[Estimator, Any, Array, Array], Array]  # (estimator, state, arms, mask) -> P(arm)
 Learn = Callable[[Estimator, Any, Array, Array, Array], AnyState]  # (estimator, state, arm, x, reward) -> state
+
+
+class Part(NamedTuple):
+    """What distinguishes a GLM policy from others that learn alike, and may share a program with it (`merged.merge`).
+
+    Attributes:
+        rule: The rule that scores the arms.
+        estimator: The estimator of θ̂.
+        model: The settings.
+        numbers: Returns the numbers of the rule, for the arms (or the number of features).
+        widths: Whether the rule asks the memory for the widths of arms.
+        roots: Whether the rule asks the memory for a root of the inverse curvature.
+    """
+
+    rule: Rule
+    estimator: Estimator
+    model: "GLMModel"
+    numbers: Callable[[Array | int], Any]
+    widths: bool
+    roots: bool
+
+    def begin(self, arms: Array | int, widths: bool, roots: bool) -> AnyState:
+        """Return the state before the first reward, with a memory that can tell widths and roots as well."""
+        return self.model.init(arms, self.numbers(arms), widths=widths, roots=roots)
+
+    def kind(self, arms_change: bool) -> Hashable:
+        """Return a key that is equal for policies whose memories learn alike, but for numbers in the state."""
+        given = self.model.given
+        settings = [given[name] for name in ("memory", "capacity", "when_full", "window", "buffer")]
+        by_arm = given["memory"] == "exact" and not arms_change and not self.model.forgets
+        asks = () if by_arm else (self.widths, self.roots)  # fixed arms keep what costs nothing if it is not asked for
+        alike = replace(self.estimator, root_error=None)
+        return alike, given["ridge"] > 0, given["discount"] < 1, *settings, *asks
 
 
 @cache
@@ -387,6 +334,7 @@ class GLMModel:
             The policy.
         """
         estimator = Estimator(self.glm, self.given["tolerance"], root_error)
+        shares = learn is glm_state.learn and isinstance(self.given["memory"], str)
         return Policy(
             checked_init(lambda arms, key: self.init(arms, numbers(arms), widths=widths, roots=roots)),
             *program(rule, estimator, learn),
@@ -395,5 +343,6 @@ class GLMModel:
             unrewarded=unrewarded,
             adopt=partial(adopt, estimator),
             complete=partial(complete, estimator),
+            part=Part(rule, estimator, self, numbers, widths, roots) if shares else None,
             stationary=True,  # a rule is not told t
         )

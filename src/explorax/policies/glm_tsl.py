@@ -21,7 +21,8 @@ from explorax.builders import Setting
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.keys import in_one_row
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.settings import Design, GLMSettings
 
 

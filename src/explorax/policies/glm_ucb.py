@@ -26,7 +26,8 @@ from explorax.checks import check_positive
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.glm.project import project
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.settings import Design, GLMSettings
 
 

@@ -40,11 +40,12 @@ from explorax.checks import check_positive
 from explorax.glm.ball import BallFit, fit_on_ball
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.glm.problem import WeightedRows
-from explorax.policies import exploration, glm_model
+from explorax.policies import exploration, glm_state
 from explorax.policies.base import Policy
 from explorax.policies.checked import checked_init
 from explorax.policies.confidence import failure
-from explorax.policies.glm_model import GLMModel, GLMState, program
+from explorax.policies.glm_model import GLMModel, program
+from explorax.policies.glm_state import GLMState
 from explorax.policies.settings import Capacity, Delta, Full, NFeatures, PlainWarmup, Tolerance
 
 
@@ -95,10 +96,10 @@ def ofuglb_e(
     return Policy(
         checked_init(lambda arms, key: model.init(arms, numbers, roots=True, keeps_curvature=False)),
         *program(optimistic_scores, estimator, learn),
-        extend=glm_model.extension(estimator),
-        unrewarded=glm_model.unrewarded,
-        adopt=lambda state, fresh: glm_model.adopt(constrained(estimator, fresh), state, fresh),
-        complete=partial(glm_model.complete, estimator),
+        extend=glm_state.extension(estimator),
+        unrewarded=glm_state.unrewarded,
+        adopt=lambda state, fresh: glm_state.adopt(constrained(estimator, fresh), state, fresh),
+        complete=partial(glm_state.complete, estimator),
     )
 
 
@@ -128,12 +129,12 @@ class ConstrainedEstimator(Estimator):
 
 def constrained(estimator: Estimator, state: State) -> ConstrainedEstimator:
     """Return the estimator for the bound in a state."""
-    return ConstrainedEstimator(estimator.family, estimator.tolerance, None, state.numbers.norm_bound)
+    return ConstrainedEstimator(estimator.family, estimator.tolerance, radius=state.numbers.norm_bound)
 
 
 def learn(estimator: Estimator, state: State, arm: Array, x: Array, reward: Array) -> State:
     """Record a reward and refit θ̂ in the ball."""
-    return glm_model.learn(constrained(estimator, state), state, arm, x, reward)
+    return glm_state.learn(constrained(estimator, state), state, arm, x, reward)
 
 
 def optimistic_scores(estimator: Estimator, key: Array, state: State, arms: Array) -> tuple[Array, Array]:

@@ -50,7 +50,8 @@ from explorax.glm import polya_gamma
 from explorax.glm.linalg import factorize
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.glm_tsl import sample
 from explorax.policies.settings import GLMSettings
 

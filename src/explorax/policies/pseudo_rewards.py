@@ -34,7 +34,8 @@ from explorax.checks import check_positive
 from explorax.glm.history import Grouped, Rows
 from explorax.glm.memory.base import Estimator, RowMemory
 from explorax.policies.base import Policy
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 
 BITS = 32  # coin flips counted one by one
 

@@ -46,7 +46,8 @@ from explorax.checks import check_positive, check_whole
 from explorax.glm.memory.base import Estimator, Memory
 from explorax.policies.base import Policy
 from explorax.policies.exploration import best
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.settings import Design, GLMSettings
 
 LAST = 1e-8  # ε

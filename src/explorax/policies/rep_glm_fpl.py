@@ -43,7 +43,8 @@ from explorax.policies.deep_model import DeepModel, DeepState, Trainer
 from explorax.policies.deep_model import expected_arrays as expected_by_network
 from explorax.policies.exploration import best, counted
 from explorax.policies.glm_fpl import Numbers, perturbed_scores
-from explorax.policies.glm_model import GLMModel, GLMState
+from explorax.policies.glm_model import GLMModel
+from explorax.policies.glm_state import GLMState
 from explorax.policies.representation import Standard, represent, standardize
 from explorax.policies.settings import DeepSettings, MemoryName, RewardNoise
 

@@ -3,9 +3,12 @@
 import re
 from typing import NamedTuple
 
+from explorax import environments
 from explorax.experiments.study import Curve, Panel, Study
+from explorax.policies.base import Policy
+from explorax.policies.merged import merge
 from explorax.record import settings_digest
-from explorax.simulation import BLOCK
+from explorax.simulation import BLOCK, acts_of
 
 SHORT = 1_000_000  # decisions that take less time than compiling the program that makes them
 FEATURES = 10  # assumed for the cost of a panel whose number of features is not in its settings
@@ -20,15 +23,16 @@ class Task(NamedTuple):
     instances: int  # how many
     rounds: int
     digest: str  # of all that decides its outcome
+    policies: tuple[str, ...]  # of the study that learn alike, and so share a compiled program
 
     def __str__(self) -> str:
         labels = " + ".join(curve.label for curve in self.curves)
         return f"{labels}, {self.panel.label}, instances {self.first} to {self.first + self.instances - 1}"
 
     @property
-    def program(self) -> tuple[object, ...]:
+    def program(self) -> tuple[str, ...]:
         """A key that is equal for tasks which are likely to share a compiled program."""
-        return self.panel.label, *sorted({curve.policy for curve in self.curves})
+        return self.panel.label, *self.policies
 
     @property
     def plays(self) -> int:
@@ -66,15 +70,34 @@ def expand(study: Study, together: bool) -> list[Task]:
         groups.setdefault(curve.policy if together else curve.label, []).append(curve)
     block = study.instances if together else BLOCK
     return [
-        task(study, panel, tuple(curves), first, min(block, study.instances - first))
+        task(study, panel, tuple(curves), first, min(block, study.instances - first), sharing[curves[0].label])
         for panel in study.panels
+        for sharing in [sharing_programs(study, panel)]
         for curves in groups.values()
         for first in range(0, study.instances, block)
     ]
 
 
-def task(study: Study, panel: Panel, curves: tuple[Curve, ...], first: int, count: int) -> Task:
+def task(
+    study: Study, panel: Panel, curves: tuple[Curve, ...], first: int, count: int, policies: tuple[str, ...]
+) -> Task:
     """Return a task with its digest, which does not depend on other curves, panels and instances of the study."""
     settings = study.settings() | {"panels": [panel._asdict()], "curves": [curve._asdict() for curve in curves]}
     settings |= {"first": first, "instances": count, "name": "", "measure": ""}
-    return Task(panel, curves, first, count, study.rounds, settings_digest(settings))
+    return Task(panel, curves, first, count, study.rounds, settings_digest(settings), policies)
+
+
+def sharing_programs(study: Study, panel: Panel) -> dict[str, tuple[str, ...]]:
+    """Return for each curve, by its label, the names of all policies that share its program in a panel."""
+    policies = merged_policies(study, panel)
+    names: dict[object, set[str]] = {}
+    for curve in study.curves:
+        names.setdefault(acts_of(policies[curve.label]), set()).add(curve.policy)
+    return {label: tuple(sorted(names[acts_of(policy)])) for label, policy in policies.items()}
+
+
+def merged_policies(study: Study, panel: Panel) -> dict[str, Policy]:
+    """Build the policies of a panel, by the labels of their curves; those that learn alike share a program."""
+    arms_change = environments.arms_change(study.environment, study.environment_arguments(panel))
+    policies = merge([study.make(curve, panel) for curve in study.curves], arms_change)
+    return {curve.label: policy for curve, policy in zip(study.curves, policies, strict=True)}

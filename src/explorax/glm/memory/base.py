@@ -51,11 +51,15 @@ class Estimator:
         family: The reward family.
         tolerance: The tolerance of fits, in scores.  Default: the best that the dtype allows.
         root_error: The largest error r of a kept curvature, as factors e^±r.  Default: what the tolerance implies.
+        widths: Whether the widths of arms that are kept must be right after a reward.
+
+    In a program that several policies share (`policies.merged`), the last two are arrays.
     """
 
     family: Family
     tolerance: float | None = None
-    root_error: float | None = None
+    root_error: float | Array | None = None
+    widths: bool | Array = True
 
     @property
     def numbers(self) -> tuple[Array | float, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.batching import only_where
 from explorax.checks import is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import warm
@@ -31,8 +32,6 @@ from explorax.glm.memory.base import (
     tilted_fit,
 )
 from explorax.glm.warm import Warm
-
-MOST_ROOT_ERROR = 0.1  # how far a kept curvature may be off where the tolerance says it, as e^±
 
 
 class FixedArms(NamedTuple):
@@ -92,12 +91,12 @@ class FixedArms(NamedTuple):
             found = estimator.fit(self.past, ridge, self.theta_hat)
             return self._replace(theta_hat=found.theta, converged=found.converged)
         tolerance = tolerated(estimator.tolerance, x.dtype)
-        root_error = min(MOST_ROOT_ERROR, 100 * tolerance) if estimator.root_error is None else estimator.root_error
         left = warm.forget(estimator.family, self.warm, before.forgetting.recent, self.forgetting.discount)
         grown = warm.record(estimator.family, left, self.past, arm, x)
+        root_error = warm.kept_error(estimator.root_error, tolerance)
         given = grown.posed(self.past, ridge=ridge), self.theta_hat, self.converged, tolerance, root_error
         fitted, grown = warm.refit(estimator.family, grown, *given)
-        whitened = None if self.whitened is None else whiten_more(self.whitened, arm)
+        whitened = None if self.whitened is None else only_where(estimator.widths, whiten_more, self.whitened, (arm,))
         return self._replace(theta_hat=fitted.theta, converged=fitted.converged, warm=grown, whitened=whitened)
 
     def scores(self, arms: Array) -> Array:
