@@ -8,7 +8,7 @@ from explorax.experiments.study import Curve, Panel, Study
 from explorax.policies.base import Policy
 from explorax.policies.merged import merge
 from explorax.record import settings_digest
-from explorax.simulation import BLOCK, acts_of
+from explorax.simulation import BLOCK
 
 SHORT = 1_000_000  # decisions that take less time than compiling the program that makes them
 FEATURES = 10  # assumed for the cost of a panel whose number of features is not in its settings
@@ -92,8 +92,8 @@ def sharing_programs(study: Study, panel: Panel) -> dict[str, tuple[str, ...]]:
     policies = merged_policies(study, panel)
     names: dict[object, set[str]] = {}
     for curve in study.curves:
-        names.setdefault(acts_of(policies[curve.label]), set()).add(curve.policy)
-    return {label: tuple(sorted(names[acts_of(policy)])) for label, policy in policies.items()}
+        names.setdefault(policies[curve.label].update, set()).add(curve.policy)
+    return {label: tuple(sorted(names[policy.update])) for label, policy in policies.items()}
 
 
 def merged_policies(study: Study, panel: Panel) -> dict[str, Policy]:
