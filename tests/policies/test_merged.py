@@ -122,14 +122,16 @@ def test_one_program_plays_all_of_them():
     assert programs[0].programs._cache_size() == 1
 
 
-def test_instances_of_several_policies_side_by_side_pull_the_arms_of_each_alone():
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_instances_of_several_policies_side_by_side_pull_the_arms_of_each_alone(device, monkeypatch):
     """As on a GPU.  In float64 and for a few rounds, since the last bits depend on the batch."""
+    alike, features = built(ALIKE), {"cpu": 4, "gpu": 5}[device]  # other shapes, so that programs are made anew
     with jax.enable_x64(True):
-        world, schedule = logistic(n_features=3, n_arms=10), check_schedule(60, 6, "even", None, None)
-        jobs = [Job(policy, world) for policy in merge(built(ALIKE), arms_change=False)]
-        jobs = [*jobs, jobs[0]]  # not next to the other ones of its policy
-        for found, job in zip(play(jobs, schedule, BLOCK, 0), jobs, strict=True):
-            (alone,) = play([job], schedule, BLOCK, 0)
-            np.testing.assert_array_equal(found.digest, alone.digest)
-            np.testing.assert_allclose(found.regret, alone.regret, rtol=1e-12, atol=1e-12)
-            np.testing.assert_array_equal(found.unconverged, alone.unconverged)
+        world, schedule = logistic(n_features=features, n_arms=10), check_schedule(60, 6, "even", None, None)
+        alone = [simulate(policy, world, rounds=60, instances=50, checkpoints=6) for policy in alike]
+        monkeypatch.setattr(jax, "default_backend", lambda: device)
+        jobs = [Job(policy, world) for policy in merge([*alike, alike[0]], arms_change=False)]
+        for found, wanted in zip(play(jobs, schedule, BLOCK, 0), [*alone, alone[0]], strict=True):
+            np.testing.assert_array_equal(found.digest, wanted.digest)
+            np.testing.assert_allclose(found.regret, wanted.regret, rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(found.unconverged, wanted.unconverged)

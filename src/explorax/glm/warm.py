@@ -181,26 +181,29 @@ def refit(
         off = family.self_concordance * problem.largest(estimate.scores - warm.built)
         return off if warm.faded is None else off + warm.faded
 
-    def is_stale(estimate: Descent, warm: Warm, off: Array) -> Array:
+    def is_stale(estimate: Descent, warm: Warm, off: Array, root_error: float | Array) -> Array:
         return (off > root_error) | (warm.age >= REBUILD_EVERY) | ~estimate.converged
 
     def rebuilt(theta: Array, problem: Problem) -> Kept:
         scores = problem.rows.scores(theta)  # free of the rounding that many small steps add up
         return Kept(scores, build(family, problem, scores, rarely=True), scores, jnp.zeros((), int))
 
-    def looked_after(near: Descent, warm: Warm, problem: Problem, converged: Array, due: Array) -> tuple[Descent, Kept]:
+    def looked_after(
+        near: Descent, warm: Warm, problem: Problem, converged: Array, due: Array, root_error: float | Array
+    ) -> tuple[Descent, Kept]:
         estimate = finished(family, problem, near, tolerance, rarely=True)
         off = moved(estimate, warm, problem)
         kept = Kept(estimate.scores, warm.root, warm.built, warm.age)
-        kept = where_needed(is_stale(estimate, warm, off), rebuilt, (estimate.theta, problem), kept)
+        kept = where_needed(is_stale(estimate, warm, off, root_error), rebuilt, (estimate.theta, problem), kept)
         check = partial(is_right, family, tolerance, share=0.5)
         right = where_needed(due | (off > LOOK_BEYOND), check, (problem, estimate), converged & estimate.converged)
         return estimate._replace(converged=right), kept
 
     off = moved(near, warm, problem)
-    needed = is_stale(near, warm, off) | due | (off > LOOK_BEYOND)
+    needed = is_stale(near, warm, off, root_error) | due | (off > LOOK_BEYOND)
     kept = Kept(near.scores, warm.root, warm.built, warm.age)
-    estimate, kept = if_any(needed, looked_after, (near, warm, problem, converged, due), (near, kept))
+    given = near, warm, problem, converged, due, root_error
+    estimate, kept = if_any(needed, looked_after, given, (near, kept))
     faded = None if warm.faded is None else jnp.where(kept.age > 0, warm.faded, 0)
     estimate = estimate._replace(scores=kept.scores, converged=estimate.converged & (warm.age <= REBUILD_EVERY))
     return estimate, warm._replace(**kept._asdict(), faded=faded)
