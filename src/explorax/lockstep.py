@@ -1,9 +1,8 @@
 """The compiled loop of a simulation: in each round all instances of a batch act and learn, in lockstep.
 
 A program is compiled for the functions of policy and environment, the shapes of a state, and a number of rounds.
-Policies that learn alike have the same function `update` and share a program (`policies.merged`).  On a CPU such a
-program is told which of the policies a batch plays.  On other devices a batch holds instances of all of them, side by
-side: each policy chooses the arms of its own instances, and all instances learn at once.
+Policies that learn alike have the same function `update` and share a program (`policies.merged`), which is told whose
+function `act` to call.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from explorax.environments.base import Offer
@@ -33,7 +31,6 @@ class Keys(NamedTuple):
 @lru_cache(maxsize=64)
 def compiled_chunk(
     acts: tuple[ActFn, ...],
-    sizes: tuple[int, ...] | None,
     update: Callable[..., State],
     offer_of: Callable[..., Offer],
     reward_of: Callable[..., Array],
@@ -44,8 +41,6 @@ def compiled_chunk(
 
     Args:
         acts: The functions `act` of one or more policies whose function `update` is the same.
-        sizes: The numbers of instances for which each of them acts, one after the other in the batch; None if one of
-            them, of which the compiled function is told the place, acts for the whole batch.
         update: Their function `update`.
         offer_of: The function `offer` of the environment.
         reward_of: The function `reward` of the environment.
@@ -57,17 +52,6 @@ def compiled_chunk(
         number of rounds of the whole run.
     """
     everyone: list[Callable[..., Action]] = [jax.vmap(act, (0, 0, 0, None)) for act in acts]
-
-    def decide(which: Array, keys: Array, state: State, arms: Array, t: Array) -> Action:
-        if sizes is None:
-            chosen: Action = lax.switch(which, everyone, keys, state, arms, t)
-            return chosen
-        ends = np.cumsum(sizes)
-        actions = [
-            act(*jax.tree.map(lambda leaf, own=slice(end - size, end): leaf[own], (keys, state, arms)), t)
-            for act, size, end in zip(everyone, sizes, ends, strict=True)
-        ]
-        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *actions)
 
     def after(state: State, digest: Array, key: Array, offer: Offer, action: Action, t: Array, rounds: Array) -> Any:
         reward = reward_of(key, offer, action.arm)
@@ -84,7 +68,7 @@ def compiled_chunk(
         def one_round(carry: tuple[State, Array], now: tuple[Array, Array, Array]) -> tuple[tuple[State, Array], Any]:
             (state, digest), (t, reward_keys, policy_keys) = carry, now
             offers = offers_of(key.arms, world, t)
-            actions = decide(which, policy_keys, state, offers.arms, t)
+            actions = lax.switch(which, everyone, policy_keys, state, offers.arms, t)
             learned: tuple[tuple[State, Array], Any] = learn(state, digest, reward_keys, offers, actions, t, rounds)
             return learned
 

@@ -22,7 +22,6 @@ later the arms do, too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -36,7 +35,7 @@ from explorax.environments.base import Environment
 from explorax.errors import HistoryFull, InvalidArgument, shown
 from explorax.glm.history import limited_rows
 from explorax.lockstep import FNV_OFFSET, FNV_PRIME, Keys, compiled_chunk
-from explorax.policies.base import ActFn, Policy, State
+from explorax.policies.base import Policy, State
 from explorax.programs import Bounded
 from explorax.record import Records, concatenate
 from explorax.registry import check_family
@@ -190,14 +189,9 @@ def share_program(one: Job, other: Job) -> bool:
     return program_of(one) == program_of(other) and not (apart and has_shared_parts(one.environment))
 
 
-def program_of(job: Job) -> tuple[Any, ...]:
+def program_of(job: Job) -> tuple[Callable[..., Any], ...]:
     """Return the functions of a job that are compiled into its program."""
-    return acts_of(job.policy), job.policy.update, job.environment.offer, job.environment.reward
-
-
-def acts_of(policy: Policy) -> tuple[ActFn, ...]:
-    """Return the functions `act` of all policies that one program can play together with a policy."""
-    return policy.siblings or (policy.act,)
+    return job.policy.act, job.policy.update, job.environment.offer, job.environment.reward
 
 
 def has_shared_parts(environment: Environment) -> bool:
@@ -225,7 +219,7 @@ def play(jobs: Sequence[Job], schedule: Schedule, instances: range, seed: int) -
         return [play([job], schedule, instances, seed)[0] for job in jobs]
     state = join(states, 0)
     chunks, length = chunks_of(schedule)
-    advance, place = program_for(jobs, len(instances), length)
+    advance, place = program_for(jobs[0], length)
     tally = Tally(len(digest), schedule)
     for number in range(chunks):
         state, digest, played = advance(place, state, digest, world, key, number * length, schedule.rounds)
@@ -251,31 +245,15 @@ def compile_ahead(jobs: Sequence[Job], schedule: Schedule, instances: range, see
             compile_ahead([job], schedule, instances, seed)
         return
     state = jax.eval_shape(lambda parts: join(parts, 0), states)
-    advance, place = program_for(jobs, len(instances), chunks_of(schedule)[1])
+    advance, place = program_for(jobs[0], chunks_of(schedule)[1])
     advance.compile(place, state, *others, 0, schedule.rounds)
 
 
-def program_for(jobs: Sequence[Job], instances: int, length: int) -> tuple[Bounded, int]:
-    """Return the compiled function that plays a batch, and the place in it of the policy that the whole batch plays.
-
-    On a CPU, where a batch is one job, the program is that of all policies that learn alike, so that it is compiled
-    once.  Elsewhere it is made for the policies in the batch, and the place means nothing if they are several.
-
-    Args:
-        jobs: The jobs of the batch.
-        instances: The number of instances of each job.
-        length: The number of rounds.
-
-    Returns:
-        What `compiled_chunk` returns, and the place.
-    """
-    job, together = jobs[0], [(act, len([*group])) for act, group in groupby(job.policy.act for job in jobs)]
-    others: tuple[Any, ...] = job.policy.update, job.environment.offer, job.environment.reward, job.environment.axes
-    if len(together) > 1:
-        acts, counts = zip(*together, strict=True)
-        return compiled_chunk(acts, tuple(count * instances for count in counts), *others, length), 0
-    acts = acts_of(job.policy) if jax.default_backend() == "cpu" else (job.policy.act,)
-    return compiled_chunk(acts, None, *others, length), acts.index(job.policy.act)
+def program_for(job: Job, length: int) -> tuple[Bounded, int]:
+    """Return the compiled function that plays a number of rounds of a job, and the place of its policy there."""
+    acts, others = job.policy.siblings or (job.policy.act,), program_of(job)[1:]
+    chunk = compiled_chunk(acts, *others, job.environment.axes, length)
+    return chunk, acts.index(job.policy.act)
 
 
 def beginning(jobs: Sequence[Job], instances: range, seed: int) -> tuple[list[State], Array, Any, Keys]:

@@ -76,9 +76,7 @@ class OwnRule:
 def learn_alike(estimator: Estimator, state: AnyState, arm: Array, x: Array, reward: Array) -> AnyState:
     """Record a reward and refit θ̂, and keep what the rule of the policy asks for as exact as it needs it."""
     numbers: Numbers = state.numbers
-    # Where a batch holds instances of several policies, skipping the widths of some would cost more than it saves.
-    widths = numbers.widths if jax.default_backend() == "cpu" else True
-    return learn(replace(estimator, root_error=numbers.root_error, widths=widths), state, arm, x, reward)
+    return learn(replace(estimator, root_error=numbers.root_error, widths=numbers.widths), state, arm, x, reward)
 
 
 def merge(policies: Sequence[Policy], arms_change: bool) -> list[Policy]:

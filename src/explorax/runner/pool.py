@@ -85,16 +85,15 @@ def total_cost(tasks: Sequence[Task]) -> float:
 
 
 def run_here(study: Study, tasks: Sequence[Task], watcher: Watcher) -> None:
-    """Run all tasks in this process, in as few batches as possible.
+    """Run all tasks in this process, those of panels with different numbers of features as one batch if possible.
 
-    Tasks of policies that learn alike are one batch if possible, also if panels have different numbers of features.
     Threads let batches compile while others compute.  The device takes the batches in turn, and if they would not fit
     into its memory together, only one of them is under way at a time, while the next ones are compiled.
     """
-    player = worker.Player(study)
+    player = worker.Player(study, together=True)
     batches: dict[object, list[Task]] = {}
-    for task in sorted(tasks, key=labels):  # those of one policy next to each other
-        batches.setdefault(task.policies if stacks(study, task) else task.digest, []).append(task)
+    for task in tasks:
+        batches.setdefault(labels(task) if stacks(study, task) else task.digest, []).append(task)
 
     numbers = {task.digest: number for number, task in enumerate(tasks)}
     stopped = threading.Event()

@@ -72,7 +72,7 @@ def expand(study: Study, together: bool) -> list[Task]:
     return [
         task(study, panel, tuple(curves), first, min(block, study.instances - first), sharing[curves[0].label])
         for panel in study.panels
-        for sharing in [sharing_programs(study, panel)]
+        for sharing in [sharing_programs(study, panel, together)]
         for curves in groups.values()
         for first in range(0, study.instances, block)
     ]
@@ -87,17 +87,28 @@ def task(
     return Task(panel, curves, first, count, study.rounds, settings_digest(settings), policies)
 
 
-def sharing_programs(study: Study, panel: Panel) -> dict[str, tuple[str, ...]]:
+def sharing_programs(study: Study, panel: Panel, together: bool) -> dict[str, tuple[str, ...]]:
     """Return for each curve, by its label, the names of all policies that share its program in a panel."""
-    policies = merged_policies(study, panel)
+    policies = policies_of(study, panel, together)
     names: dict[object, set[str]] = {}
     for curve in study.curves:
         names.setdefault(policies[curve.label].update, set()).add(curve.policy)
     return {label: tuple(sorted(names[policy.update])) for label, policy in policies.items()}
 
 
-def merged_policies(study: Study, panel: Panel) -> dict[str, Policy]:
-    """Build the policies of a panel, by the labels of their curves; those that learn alike share a program."""
-    arms_change = environments.arms_change(study.environment, study.environment_arguments(panel))
-    policies = merge([study.make(curve, panel) for curve in study.curves], arms_change)
+def policies_of(study: Study, panel: Panel, together: bool) -> dict[str, Policy]:
+    """Build the policies of a panel, by the labels of their curves.
+
+    Args:
+        study: The study.
+        panel: One of its panels.
+        together: Whether a task is all curves of a policy.  If not, policies that learn alike are merged, so that a
+            program is compiled once for all of them.
+
+    Returns:
+        The policies.
+    """
+    policies = [study.make(curve, panel) for curve in study.curves]
+    if not together:
+        policies = merge(policies, environments.arms_change(study.environment, study.environment_arguments(panel)))
     return {curve.label: policy for curve, policy in zip(study.curves, policies, strict=True)}

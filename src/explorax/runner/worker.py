@@ -20,10 +20,9 @@ from explorax.checkpoints import check_schedule
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
 from explorax.experiments.study import CHECKPOINTS, Curve, Panel, Study
-from explorax.policies.merged import merge
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
-from explorax.runner.tasks import SHORT, Task, merged_policies
+from explorax.runner.tasks import SHORT, Task, policies_of
 from explorax.simulation import BLOCK, Job, compile_ahead, share_program, simulate_together
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
@@ -126,15 +125,20 @@ def instances_of(task: Task) -> range:
 
 
 class Player:
-    """A player of the tasks of one study, which builds its policies and environments once."""
+    """A player of the tasks of one study, which builds its policies and environments once.
 
-    def __init__(self, study: Study):
+    Args:
+        study: The study.
+        together: Whether a task is all curves of a policy, as on a GPU, or a block of instances of one curve.
+    """
+
+    def __init__(self, study: Study, together: bool = False):
         self.study = study
         # Made once, since what is compiled for an environment or a policy is found again by the object it was for.
         self.policies = {
             (label, panel.label): policy
             for panel in study.panels
-            for label, policy in merged_policies(study, panel).items()
+            for label, policy in policies_of(study, panel, together).items()
         }
         self.environments: dict[str, Environment] = {}
         self.making = threading.Lock()
@@ -184,12 +188,12 @@ class Player:
         return [jobs] if all(share_program(jobs[0], job) for job in jobs) else [[job] for job in jobs]
 
     def play_together(self, tasks: Sequence[Task], progress: Callable[[int], None]) -> list[Outcome]:
-        """Simulate tasks of policies that learn alike as one batch, also with different numbers of features.
+        """Simulate tasks with different numbers of features as one batch.
 
         Arms with fewer features are padded with zeros, which changes no score.
 
         Args:
-            tasks: Tasks that can be batched, as `pool.stacks` decides, those of one policy next to each other.
+            tasks: Tasks that can be batched, as `pool.stacks` decides.
             progress: A function that is called with the number of rounds that are done.
 
         Returns:
@@ -199,11 +203,10 @@ class Player:
         study = self.study
         features: list[int] = [task.panel.environment_settings["n_features"] for task in tasks]
         schedule = check_schedule(study.rounds, study.checkpoints or CHECKPOINTS, study.spacing, None, progress)
-        worlds, policies = [], []
+        jobs = []
         for task, own in zip(tasks, features, strict=True):
-            worlds += [study.make_environment(task.panel, padded_to=max(features))] * len(task.curves)
-            policies += [study.make(curve, task.panel, n_features=own) for curve in task.curves]
-        jobs = list(map(Job, merge(policies, arms_change=False), worlds))
+            environment = study.make_environment(task.panel, padded_to=max(features))
+            jobs += [Job(study.make(curve, task.panel, n_features=own), environment) for curve in task.curves]
         with compile_times() as spans:
             records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
         found = [[next(records) for _ in task.curves] for task in tasks]
