@@ -8,8 +8,9 @@ A merged policy pulls the arms that the policy alone pulls.  It is there to be s
 or adopted.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -109,10 +110,9 @@ def merged(policy: Policy, parts: Sequence[Part]) -> Policy:
 
     def init(arms: Array | int, key: Array) -> AnyState:
         state = own.begin(arms, widths, roots)
-        shapes = [jax.eval_shape(lambda part=part: part.begin(arms, widths, roots)).numbers for part in rules.values()]
-        of_rules = [jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shape) for shape in shapes]
-        of_rules[place] = state.numbers
         dtype = state.ridge.dtype
+        of_rules = [nothing_like(partial(part.numbers, arms), dtype) for part in rules.values()]
+        of_rules[place] = state.numbers
         error = kept_error(own.estimator.root_error, tolerated(own.estimator.tolerance, dtype))
         return state._replace(numbers=Numbers(jnp.asarray(error, dtype), jnp.asarray(own.widths), tuple(of_rules)))
 
@@ -135,3 +135,9 @@ def merged(policy: Policy, parts: Sequence[Part]) -> Policy:
 def member_of(part: Part) -> Member:
     """Return the rule of a part with what it is given alone."""
     return Member(part.rule, part.estimator, part.widths)
+
+
+def nothing_like(make: Callable[[], Any], dtype: jnp.dtype) -> Any:
+    """Return zeros in place of the numbers that a function makes, which it need not compute for that."""
+    shapes = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, make()))
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, dtype), shapes)
