@@ -71,7 +71,7 @@ def main(study: Study, pipe: Connection) -> None:
             task = pipe.recv()
             pipe.send(player.attempt(task, throttled(pipe.send)))
     except (EOFError, OSError):
-        return  # the parent needs no more
+        os._exit(0)  # the parent needs no more, and Python would look at all that was ever traced before it ends
 
 
 def collect_rarely() -> None:
