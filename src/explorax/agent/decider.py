@@ -25,11 +25,12 @@ import numpy as np
 from explorax.agent import compiled
 from explorax.agent.arm_tables import Among, AmongEach, Pick
 from explorax.agent.decisions import Decision, Decisions, Propensities
-from explorax.agent.log import Pending, Pulled, as_ids
+from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
 from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
 from explorax.agent.propensity import Knowledge
+from explorax.agent.pulled import Pulled
 from explorax.agent.rule import Rule
 from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
@@ -195,7 +196,7 @@ class Live:
                         compiled.check_room_for(policy, now.packed.state(), len(ids))
                     if now.arms.reused:
                         now, pulled = self.with_rows_of(pulled)
-                    packed = compiled.learn(policy.update, now.packed, *pulled, rewards)
+                    packed = compiled.learn(policy.update, now.packed, pulled.paid(rewards))
                 self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced)
                 pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
             finally:
@@ -228,4 +229,4 @@ class Live:
         arms, rows = source.with_rows(policy, now.packed, now.arms, pulled.rows, pulled.features)
         if arms is not now.arms:
             now = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
-        return now, pulled._replace(rows=rows)
+        return now, Pulled.of(rows, pulled.features)

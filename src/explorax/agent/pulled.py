@@ -1,0 +1,58 @@
+"""The arms that were pulled, as compiled programs learn from them: one row of numbers for each decision.
+
+A row holds the features of the arm, a place for the reward, and the row of the arm, a whole number that stands there
+bit by bit.  Decisions wait in this form, so that a reward is learned from a single vector, which is there already.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jax import Array
+
+from explorax.agent.packing import WHOLE
+
+REWARD, ROW = -2, -1  # the places after the features
+
+
+class Pulled(NamedTuple):
+    """The arms that were pulled, and what they paid."""
+
+    numbers: np.ndarray  # (n, d + 2)
+
+    @classmethod
+    def nothing(cls, count: int, n_features: int, dtype: str) -> "Pulled":
+        """Return room for as many arms."""
+        return cls(np.zeros((count, n_features - REWARD), dtype))
+
+    @classmethod
+    def of(cls, rows: np.ndarray, features: np.ndarray) -> "Pulled":
+        """Return the arms with these rows and features."""
+        count, n_features = features.shape
+        pulled = cls.nothing(count, n_features, features.dtype.str)
+        pulled.rows[:], pulled.features[:] = rows, features
+        return pulled
+
+    @property
+    def features(self) -> np.ndarray:
+        """The (n, d) features of the arms, a view."""
+        return self.numbers[:, :REWARD]
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """The (n,) rewards, a view."""
+        return self.numbers[:, REWARD]
+
+    def paid(self, rewards: float | np.ndarray) -> "Pulled":
+        """Write the rewards into their places, and return this record."""
+        self.numbers[:, REWARD] = rewards
+        return self
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The (n,) rows of the arms at the time, a view."""
+        return self.numbers[:, ROW].view(WHOLE[self.numbers.itemsize])
+
+
+def apart(pulled: Array) -> tuple[Array, Array, Array]:
+    """Return the row, the features and the reward of one arm that was pulled, in a compiled program."""
+    return pulled[ROW].view(WHOLE[pulled.dtype.itemsize]).astype(int), pulled[:REWARD], pulled[REWARD]
