@@ -186,7 +186,10 @@ class Listed(NamedTuple):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
         program = compiled.decision(rule, packed.packing, self.arms.shape, self.offered is None)
-        found = program(keys, packed.arrays, self.arms, t, self.offered)
+        return self.picked(rule, program(keys, packed.arrays, self.arms, t, self.offered))
+
+    def picked(self, rule: Rule, found: tuple[Array, Any]) -> Pick:
+        """Return the choice of a decision, from what `rule.decide` returned."""
         return picked(rule, found, self.names, lambda row: self.rows[row].copy())  # what was given may change hands
 
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:

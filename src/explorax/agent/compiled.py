@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from explorax.agent.packing import Arrays, Packed, Packing, on_packed
-from explorax.agent.pulled import Pulled, apart
+from explorax.agent.pulled import Pulled, apart, number_next
 from explorax.agent.rule import Rule, key_at
 from explorax.checks import check_reward_size
 from explorax.errors import HistoryFull, InvalidShape, NotFinite
@@ -154,8 +154,21 @@ def learn(update: Callable[..., State], packed: Packed, pulled: Pulled) -> Packe
             start += size
     for each in numbers[start:]:
         arrays = one_update(update, packing)(arrays, each)
-    learned = Packed(packing, arrays)
-    if not learned.is_finite() and packed.is_finite():
+    return finite(Packed(packing, arrays), packed, pulled)
+
+
+def learn_and_decide(
+    update: Callable[..., State], rule: Rule, packed: Packed, pulled: Pulled, keys: Array, arms: Array, mask: Any
+) -> tuple[Packed, Any]:
+    """Return the packed state after learning one reward, and what `rule.decide` returns then; raise like `learn`."""
+    program = update_and_decision(update, rule, packed.packing, arms.shape, mask is None)
+    arrays, found = program(keys, packed.arrays, arms, mask, pulled.numbers[0])
+    return finite(Packed(packed.packing, arrays), packed, pulled), found
+
+
+def finite(learned: Packed, before: Packed, pulled: Pulled) -> Packed:
+    """Return the packed state that has learned from what was pulled; raise if it is not finite, and was before."""
+    if not learned.is_finite() and before.is_finite():
         raise NotFinite(
             f"reward must leave a finite state, got {pulled.rewards[:3].tolist()} for arms with features up to "
             f"{np.max(np.abs(pulled.features)):g}. The state stays as it was and the decisions still wait for their "
@@ -168,6 +181,20 @@ def learn(update: Callable[..., State], packed: Packed, pulled: Pulled) -> Packe
 def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Arrays]:
     """Return the compiled update of a packed state by one reward."""
     return compiled(lambda arrays, pulled: packing.pack(update(packing.unpack(arrays), *apart(pulled))))
+
+
+@kept
+def update_and_decision(
+    update: Callable[..., State], rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool
+) -> Callable[..., tuple[Arrays, Any]]:
+    """Return the compiled update of a packed state by one reward, followed by the decision that comes next."""
+
+    def both(keys: Array, arrays: Arrays, arms: Array, mask: Array | None, pulled: Array) -> tuple[Arrays, Any]:
+        # Neither half is compiled with regard to the other, so that it is computed as in a program of its own.
+        arrays = lax.optimization_barrier(packing.pack(update(packing.unpack(arrays), *apart(pulled))))
+        return arrays, rule.decide(keys, packing.unpack(arrays), arms, number_next(pulled), mask)
+
+    return compiled(both)
 
 
 @kept

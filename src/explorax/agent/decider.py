@@ -1,10 +1,14 @@
 """Deciding and learning: a decision as a function of seed, number and state, and the state that threads share.
 
 Decision t is a function of the seed, of t and of the state (`Decider`).  What changes over time is one record (`Now`),
-which is never changed but replaced as a whole (`Live`).  Two properties of agents follow.
+which is never changed but replaced as a whole (`Live`).  Three properties of agents follow.
 
 **Threads.**  Any number of threads may call any method.  Choosing reads one `Now`, so choosers wait neither for the
 learner nor for each other; learning, saving and changing arms happen one at a time, under a lock.
+
+**Ahead.**  Where decisions and rewards take turns, one program learns a reward and makes the decision that comes next
+(`Ahead`).  It is the answer if that decision is asked for, in this state and with these arms on offer, and else it is
+forgotten: the decision is the same function of seed, number and state.
 
 **Interrupts.**  The state and the ids of the rewards that it has learned last are replaced in one step.  An interrupt
 while learning leaves all rewards of the call learned or none of them, and no decision is rewarded twice.
@@ -23,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import compiled
-from explorax.agent.arm_tables import Among, AmongEach, Pick
+from explorax.agent.arm_tables import Among, AmongEach, Listed, Pick
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
@@ -40,6 +44,9 @@ from explorax.policies.exploration import forced_rounds
 from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
+# Turns of one decision and one reward after which both are computed by one program.  It takes 5 microseconds less, and
+# half a second to some seconds to compile.
+PATIENCE = 500
 ACT = ("key", "state", "arms", "t", "mask")  # what `act` of a policy takes
 
 
@@ -66,6 +73,19 @@ class Now(NamedTuple):
     room: float  # how many more rewards the state can take in
     learned: Sequence[int] = ()  # ids of the decisions whose rewards the state has learned last
     forced: float = math.inf  # the number of decisions that may be forced, if programs are told that they are over
+    ahead: "Ahead | None" = None  # the next decision, if it is made already
+
+
+class Ahead(NamedTuple):
+    """A decision that was made together with learning the reward before it, and may never be asked for."""
+
+    offer: Listed
+    t: int
+    found: Any  # what `Rule.decide` returned
+
+    def answers(self, offer: Offer, t: int, every: bool) -> bool:
+        """Tell whether this is decision t on an offer: the state is that of the record that holds it."""
+        return self.offer is offer and self.t == t and not every
 
 
 class Decider:
@@ -105,10 +125,19 @@ class Decider:
         rule = self.rule_for(every)
         if t >= now.forced:
             rule = rule.after_forced_rounds
-        with self.precision():
-            pick = offer.decide(rule, self.keys, now.packed, t)
-            # The number of choices is looked up only where it is needed.
-            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices if self.known.floor else 1)
+        if now.ahead is not None and now.ahead.answers(offer, t, every):
+            pick = now.ahead.offer.picked(rule, now.ahead.found)
+        else:
+            with self.precision():
+                pick = offer.decide(rule, self.keys, now.packed, t)
+        # The number of choices is looked up only where it is needed.
+        return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices if self.known.floor else 1)
+
+    def learn_and_decide(self, now: Now, pulled: Pulled, offer: Listed, t: int) -> tuple[Packed, Ahead]:
+        """Return the packed state after learning the reward before decision t, and this decision."""
+        given = now.packed, pulled.before(t), self.keys, offer.arms, offer.offered
+        packed, found = compiled.learn_and_decide(self.policy.update, self.rule, *given)
+        return packed, Ahead(offer, t, found)
 
     def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:
         """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""
@@ -151,6 +180,8 @@ class Live:
         forced = forced_rounds(state) if decider.source.settles else math.inf
         self.now = Now(Packed.of(state), own, compiled.room(state), forced=forced)
         self.pending = Pending(decider.source.n_features, decider.source.dtype, max_pending)
+        self.last: Offer | None = None  # the offer of the last decision
+        self.turns = 0  # how often in a row the reward of the only decision that waited was learned
 
     def state(self) -> State:
         """Return the state as the policy knows it."""
@@ -168,6 +199,7 @@ class Live:
         offer = decider.source.offer(now.arms, given, among)
         t = self.pending.take(1)
         pick, chance, stderr = decider.decide(offer, now, t, every)
+        self.last = None if every else offer
         decision_id = self.pending.made_one(t, pick.row, pick.features)
         told = (pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
         return Decision(decision_id, *told, *(decider.of_every(offer, pick) or ()) if every else ())
@@ -196,11 +228,23 @@ class Live:
                         compiled.check_room_for(policy, now.packed.state(), len(ids))
                     if now.arms.reused:
                         now, pulled = self.with_rows_of(pulled)
-                    packed = compiled.learn(policy.update, now.packed, pulled.paid(rewards))
-                self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced)
+                    packed, ahead = self.learned(now, pulled.paid(rewards), pending.is_only(ids))
+                self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead)
                 pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
             finally:
                 pending.release()
+
+    def learned(self, now: Now, pulled: Pulled, in_turn: bool) -> tuple[Packed, Ahead | None]:
+        """Return the packed state after learning what was pulled, and the decision that comes next if it is made, too.
+
+        It is made if decisions and rewards have taken turns for long: then no reward can come before it, and most
+        likely it is one like the last.
+        """
+        self.turns = self.turns + 1 if in_turn else 0
+        offer = now.arms.listed_once
+        if self.turns <= PATIENCE or offer is None or offer is not self.last:
+            return compiled.learn(self.decider.policy.update, now.packed, pulled), None
+        return self.decider.learn_and_decide(now, pulled, offer, self.pending.ids.count)
 
     def put(self, change: Callable[..., Arms], name: Hashable, features: Any) -> None:
         """Add one of the agent's own arms, or give it other features."""

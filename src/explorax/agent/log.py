@@ -166,6 +166,10 @@ class Pending:
     def __contains__(self, decision_id: int) -> bool:
         return decision_id in self._slots
 
+    def is_only(self, ids: Sequence[int]) -> bool:
+        """Tell whether this is a single decision, and no other one waits."""
+        return len(ids) == len(self._slots) == 1
+
     def take(self, count: int) -> int:
         """Reserve the numbers of `count` decisions that are made now, and return the first of them."""
         with self.lock:

@@ -1,7 +1,8 @@
 """The arms that were pulled, as compiled programs learn from them: one row of numbers for each decision.
 
-A row holds the features of the arm, a place for the reward, and the row of the arm, a whole number that stands there
-bit by bit.  Decisions wait in this form, so that a reward is learned from a single vector, which is there already.
+A row holds the features of the arm, a place for the reward, the row of the arm, and a place for the number of the
+decision that comes next, which some programs make as well.  The last two are whole numbers and stand there bit by bit.
+Decisions wait in this form, so that a reward is learned from a single vector, which is there already.
 """
 
 from typing import NamedTuple
@@ -11,13 +12,13 @@ from jax import Array
 
 from explorax.agent.packing import WHOLE
 
-REWARD, ROW = -2, -1  # the places after the features
+REWARD, ROW, NEXT = -3, -2, -1  # the places after the features
 
 
 class Pulled(NamedTuple):
     """The arms that were pulled, and what they paid."""
 
-    numbers: np.ndarray  # (n, d + 2)
+    numbers: np.ndarray  # (n, d + 3)
 
     @classmethod
     def nothing(cls, count: int, n_features: int, dtype: str) -> "Pulled":
@@ -52,7 +53,22 @@ class Pulled(NamedTuple):
         """The (n,) rows of the arms at the time, a view."""
         return self.numbers[:, ROW].view(WHOLE[self.numbers.itemsize])
 
+    def before(self, t: int) -> "Pulled":
+        """Write the number of the decision that comes next into its place, and return this record."""
+        self.numbers[:, NEXT].view(WHOLE[self.numbers.itemsize])[:] = t
+        return self
+
 
 def apart(pulled: Array) -> tuple[Array, Array, Array]:
     """Return the row, the features and the reward of one arm that was pulled, in a compiled program."""
-    return pulled[ROW].view(WHOLE[pulled.dtype.itemsize]).astype(int), pulled[:REWARD], pulled[REWARD]
+    return whole(pulled, ROW), pulled[:REWARD], pulled[REWARD]
+
+
+def number_next(pulled: Array) -> Array:
+    """Return the number of the decision that comes next, in a compiled program."""
+    return whole(pulled, NEXT)
+
+
+def whole(pulled: Array, place: int) -> Array:
+    """Return a whole number that stands in its place bit by bit."""
+    return pulled[place].view(WHOLE[pulled.dtype.itemsize]).astype(int)
