@@ -154,27 +154,31 @@ def learn(update: Callable[..., State], packed: Packed, pulled: Pulled) -> Packe
             start += size
     for each in numbers[start:]:
         arrays = one_update(update, packing)(arrays, each)
-    return finite(Packed(packing, arrays), packed, pulled)
+    learned = Packed(packing, arrays)
+    check_finite(learned.is_finite(), packed, pulled)
+    return learned
 
 
 def learn_and_decide(
     update: Callable[..., State], rule: Rule, packed: Packed, pulled: Pulled, keys: Array, arms: Array, mask: Any
-) -> tuple[Packed, Any]:
+) -> tuple[Packed, list[int], Any]:
     """Return the packed state after learning one reward, and what `rule.decide` returns then; raise like `learn`."""
     program = update_and_decision(update, rule, packed.packing, arms.shape, mask is None)
-    arrays, found = program(keys, packed.arrays, arms, mask, pulled.numbers[0])
-    return finite(Packed(packed.packing, arrays), packed, pulled), found
+    arrays, known = program(keys, packed.arrays, arms, mask, pulled.numbers[0])
+    learned = Packed(packed.packing, arrays)
+    finite, told = learned.told()
+    check_finite(finite, packed, pulled)
+    return learned, told, known
 
 
-def finite(learned: Packed, before: Packed, pulled: Pulled) -> Packed:
-    """Return the packed state that has learned from what was pulled; raise if it is not finite, and was before."""
-    if not learned.is_finite() and before.is_finite():
+def check_finite(finite: bool, before: Packed, pulled: Pulled) -> None:
+    """Raise if a state that has learned from what was pulled is not finite, and was so before."""
+    if not finite and before.is_finite():
         raise NotFinite(
             f"reward must leave a finite state, got {pulled.rewards[:3].tolist()} for arms with features up to "
             f"{np.max(np.abs(pulled.features)):g}. The state stays as it was and the decisions still wait for their "
             "rewards. Scale features and rewards to sizes of about 1."
         )
-    return learned
 
 
 @kept
@@ -187,12 +191,16 @@ def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., 
 def update_and_decision(
     update: Callable[..., State], rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool
 ) -> Callable[..., tuple[Arrays, Any]]:
-    """Return the compiled update of a packed state by one reward, followed by the decision that comes next."""
+    """Return the compiled update of a packed state by one reward, with the decision that comes next.
+
+    What `rule.decide` returns first is told with the packed state, the rest is returned apart.
+    """
 
     def both(keys: Array, arrays: Arrays, arms: Array, mask: Array | None, pulled: Array) -> tuple[Arrays, Any]:
         # Neither half is compiled with regard to the other, so that it is computed as in a program of its own.
-        arrays = lax.optimization_barrier(packing.pack(update(packing.unpack(arrays), *apart(pulled))))
-        return arrays, rule.decide(keys, packing.unpack(arrays), arms, number_next(pulled), mask)
+        state = lax.optimization_barrier(update(packing.unpack(arrays), *apart(pulled)))
+        told, known = rule.decide(keys, state, arms, number_next(pulled), mask)
+        return packing.pack(state, told), known
 
     return compiled(both)
 

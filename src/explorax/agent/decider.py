@@ -81,7 +81,8 @@ class Ahead(NamedTuple):
 
     offer: Listed
     t: int
-    found: Any  # what `Rule.decide` returned
+    whole: list[int]  # what `Rule.decide` returned
+    known: Any
 
     def answers(self, offer: Offer, t: int, every: bool) -> bool:
         """Tell whether this is decision t on an offer: the state is that of the record that holds it."""
@@ -126,7 +127,7 @@ class Decider:
         if t >= now.forced:
             rule = rule.after_forced_rounds
         if now.ahead is not None and now.ahead.answers(offer, t, every):
-            pick = now.ahead.offer.picked(rule, now.ahead.found)
+            pick = now.ahead.offer.picked(rule, now.ahead.whole, now.ahead.known)
         else:
             with self.precision():
                 pick = offer.decide(rule, self.keys, now.packed, t)
@@ -136,8 +137,8 @@ class Decider:
     def learn_and_decide(self, now: Now, pulled: Pulled, offer: Listed, t: int) -> tuple[Packed, Ahead]:
         """Return the packed state after learning the reward before decision t, and this decision."""
         given = now.packed, pulled.before(t), self.keys, offer.arms, offer.offered
-        packed, found = compiled.learn_and_decide(self.policy.update, self.rule, *given)
-        return packed, Ahead(offer, t, found)
+        packed, *found = compiled.learn_and_decide(self.policy.update, self.rule, *given)
+        return packed, Ahead(offer, t, *found)
 
     def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:
         """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""

@@ -43,19 +43,19 @@ class Pulled(NamedTuple):
         """The (n,) rewards, a view."""
         return self.numbers[:, REWARD]
 
+    @property
+    def rows(self) -> np.ndarray:
+        """The (n,) rows of the arms at the time, a view."""
+        return self.numbers.view(WHOLE[self.numbers.itemsize])[:, ROW]
+
     def paid(self, rewards: float | np.ndarray) -> "Pulled":
         """Write the rewards into their places, and return this record."""
         self.numbers[:, REWARD] = rewards
         return self
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The (n,) rows of the arms at the time, a view."""
-        return self.numbers[:, ROW].view(WHOLE[self.numbers.itemsize])
-
     def before(self, t: int) -> "Pulled":
         """Write the number of the decision that comes next into its place, and return this record."""
-        self.numbers[:, NEXT].view(WHOLE[self.numbers.itemsize])[:] = t
+        self.numbers.view(WHOLE[self.numbers.itemsize])[:, NEXT] = t
         return self
 
 
