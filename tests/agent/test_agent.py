@@ -11,6 +11,7 @@ import pytest
 
 import explorax
 from explorax import Agent, Encoder, environments, make
+from explorax.agent import decider
 from explorax.glm.history import Grouped
 from explorax.simulation import ARMS, DRAW, FNV_OFFSET, FNV_PRIME, REWARD, instance_keys
 from tests.helpers import assert_same
@@ -44,8 +45,9 @@ def played(agent, rounds):
         ("epsilon_greedy", {"memory": "constant"}, True),
     ],
 )
-def test_an_agent_is_simulate_with_one_instance(name, settings, change):
+def test_an_agent_is_simulate_with_one_instance(name, settings, change, monkeypatch):
     rounds, seed = 120, 5
+    monkeypatch.setattr(decider, "PATIENCE", rounds // 2)  # half of the decisions on fixed arms are made ahead
     policy = make(name, **settings)
     arms = {"arms_change": True, "n_arms": COUNT} if change else {"fixed_arms": MATRIX}
     environment = environments.logistic(theta=THETA, **arms)

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import explorax
 from explorax import Agent, make
+from explorax.agent import decider
 
 FEATURES = 2
 POLICIES = {
@@ -19,6 +20,12 @@ POLICIES = {
     "ucb_glm": {},
     "glm_fpl": {"memory": "refitted", "capacity": 50, "when_full": "forget"},
 }
+
+
+@pytest.fixture(autouse=True)
+def ahead(monkeypatch):
+    """Agents make decisions ahead as soon as they may."""
+    monkeypatch.setattr(decider, "PATIENCE", 0)
 
 
 def row_of(number):

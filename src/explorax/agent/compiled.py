@@ -160,11 +160,21 @@ def learn(update: Callable[..., State], packed: Packed, pulled: Pulled) -> Packe
 
 
 def learn_and_decide(
-    update: Callable[..., State], rule: Rule, packed: Packed, pulled: Pulled, keys: Array, arms: Array, mask: Any
+    update: Callable[..., State],
+    packed: Packed,
+    pulled: Pulled,
+    rule: Rule,
+    keys: Array,
+    arms: Array,
+    t: int,
+    mask: Any,
 ) -> tuple[Packed, list[int], Any]:
-    """Return the packed state after learning one reward, and what `rule.decide` returns then; raise like `learn`."""
+    """Return the packed state after learning one reward, and what `rule.decide` returns for decision t after it.
+
+    Raises like `learn`.
+    """
     program = update_and_decision(update, rule, packed.packing, arms.shape, mask is None)
-    arrays, known = program(keys, packed.arrays, arms, mask, pulled.numbers[0])
+    arrays, known = program(keys, packed.arrays, arms, mask, pulled.before(t))
     learned = Packed(packed.packing, arrays)
     finite, told = learned.told()
     check_finite(finite, packed, pulled)

@@ -136,8 +136,8 @@ class Decider:
 
     def learn_and_decide(self, now: Now, pulled: Pulled, offer: Listed, t: int) -> tuple[Packed, Ahead]:
         """Return the packed state after learning the reward before decision t, and this decision."""
-        given = now.packed, pulled.before(t), self.keys, offer.arms, offer.offered
-        packed, *found = compiled.learn_and_decide(self.policy.update, self.rule, *given)
+        given = self.rule, self.keys, offer.arms, t, offer.offered
+        packed, *found = compiled.learn_and_decide(self.policy.update, now.packed, pulled, *given)
         return packed, Ahead(offer, t, *found)
 
     def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:

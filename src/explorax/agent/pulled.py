@@ -53,10 +53,11 @@ class Pulled(NamedTuple):
         self.numbers[:, REWARD] = rewards
         return self
 
-    def before(self, t: int) -> "Pulled":
-        """Write the number of the decision that comes next into its place, and return this record."""
-        self.numbers.view(WHOLE[self.numbers.itemsize])[:, NEXT] = t
-        return self
+    def before(self, t: int) -> np.ndarray:
+        """Return the row of the last arm with the number of the decision that comes next in its place."""
+        last = self.numbers[-1]
+        last.view(WHOLE[last.itemsize])[NEXT] = t
+        return last
 
 
 def apart(pulled: Array) -> tuple[Array, Array, Array]:
