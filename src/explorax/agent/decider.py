@@ -44,8 +44,8 @@ from explorax.policies.exploration import forced_rounds
 from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
-# Turns of one decision and one reward after which both are computed by one program.  It takes 5 microseconds less, and
-# half a second to some seconds to compile.
+# Turns of one decision and one reward after which one program computes both.  That takes seven microseconds less, and
+# one second or some to compile.
 PATIENCE = 500
 ACT = ("key", "state", "arms", "t", "mask")  # what `act` of a policy takes
 

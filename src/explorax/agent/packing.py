@@ -120,15 +120,19 @@ class Packed(NamedTuple):
         """Return the state as the policy knows it."""
         return self.packing.unpack(self.arrays)
 
-    def told(self) -> tuple[bool, list[int]]:
-        """Tell whether the state has no NaN or infinity in it; return the whole numbers that were told with it."""
-        vector, end = np.asarray(self.arrays[0]), self.packing.whole
-        finite, *told = vector.view(WHOLE[vector.itemsize])[end - 1 - TOLD : end].tolist()
-        return bool(finite), told
+    def whole(self) -> np.ndarray:
+        """Return the whole numbers of the state, and those that are no part of it."""
+        vector = np.asarray(self.arrays[0])
+        return vector.view(WHOLE[vector.itemsize])[: self.packing.whole]
 
     def is_finite(self) -> bool:
         """Tell whether the state has no NaN or infinity in it."""
-        return self.told()[0]
+        return bool(self.whole()[-TOLD - 1])
+
+    def told(self) -> tuple[bool, list[int]]:
+        """Tell whether the state is finite; return the whole numbers that were told with it."""
+        finite, *told = self.whole()[-TOLD - 1 :].tolist()
+        return bool(finite), told
 
 
 def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
