@@ -5,7 +5,7 @@
 The first table is the price of calling a compiled program that does next to nothing.  The second has medians in
 microseconds for each policy, with fixed arms and with arms that come as a table with every decision: the whole call,
 and how much of it is spent in compiled programs, until their results are there.  The rest is Python.  Timing a program
-adds half a microsecond or so to it.
+adds half a microsecond or so to it.  With fixed arms `learn` makes the next decision, too, since the two take turns.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import numpy as np
 
 from explorax import Agent, devices, make
 from explorax.agent import compiled
+from explorax.agent.ahead import PATIENCE
 from explorax.policies.base import Policy
 
 POLICIES = ("lin_ucb", "lin_ts", "glm_tsl", "glm_fpl")
@@ -28,7 +29,8 @@ SHAPES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("a table", {}),
     ("a table", {"memory": "constant"}),
 )
-PROGRAMS = ("decision", "one_update")  # what `choose` and `learn` call
+PROGRAMS = ("decision", "one_update", "update_and_decision")  # what `choose` and `learn` call
+FIRST = PATIENCE + 100  # rounds that compile, and those before decisions are made ahead
 
 
 def main() -> None:
@@ -91,11 +93,11 @@ def profile(policy: Policy, arms: int, features: int, fixed: bool, rounds: int, 
     agent = Agent(policy, arms=table, draws=0) if fixed else Agent(policy, n_features=features, draws=0)
     offered = () if fixed else (table,)
     times = []
-    for reward in random.integers(0, 2, rounds + 100).tolist():
+    for reward in random.integers(0, 2, FIRST + rounds).tolist():
         decision, choose, its = watch.of(partial(agent.choose, *offered))
         _, learn, own = watch.of(partial(agent.learn, decision.id, reward))
         times.append((choose, its, learn, own))
-    return np.median(times[100:], axis=0)  # the first rounds compile
+    return np.median(times[FIRST:], axis=0)
 
 
 def print_calls(rounds: int) -> None:

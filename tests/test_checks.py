@@ -109,6 +109,7 @@ def test_the_largest_size_can_be_squared_and_summed_by_the_million(dtype):
     assert 1e6 * most**2 < np.finfo(dtype).max
     limit = np.array([-most], dtype) * dtype(0.999)
     checks.check_magnitude("arms", limit)
+    checks.check_magnitude("arms", np.repeat(limit, 1000).reshape(10, 100))
     assert checks.can_be_squared(jnp.asarray(limit), jnp.asarray(limit[0]))
     too_large = limit * dtype(1.01)
     with pytest.raises(InvalidFeatures, match=rf"arms must be at most .* in {np.dtype(dtype)}, .* Scale the features"):

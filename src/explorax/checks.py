@@ -136,7 +136,10 @@ def check_magnitude(name: str, values: np.ndarray | Array) -> None:
     """
     if not is_known(values) or values.size == 0:
         return
-    size, most = np.abs(values).max(), largest_size(values.dtype)
+    most = largest_size(values.dtype)
+    if np.vdot(values, values) <= most**2:  # the quickest look; it may overflow, silently, where nothing is wrong
+        return
+    size = np.abs(values).max()
     if size <= most:  # which NaN is not
         return
     if not np.isfinite(size):

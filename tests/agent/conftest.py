@@ -1,9 +1,11 @@
-"""Snapshots that tests of the file and of what is in it share."""
+"""Snapshots that tests of the file and of what is in it share, and how soon agents decide ahead."""
 
 import numpy as np
 import pytest
 
 from explorax import Agent, Encoder, arm_sets, make
+from explorax.agent import ahead
+from explorax.agent.ahead import Turns
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (4, 2))
 
@@ -27,3 +29,10 @@ def folder(tmp_path_factory):
         agent.learn([decision.id for decision in decisions[:4]], [1.0, 0.0, 1.0, 1.0])
         agent.save(folder / f"{kind}.npz")
     return folder
+
+
+@pytest.fixture
+def turns(monkeypatch):
+    """A function that says after how many turns agents decide ahead, by a program for which they wait."""
+    monkeypatch.setattr(Turns, "start", lambda self, work: work())
+    return lambda count: monkeypatch.setattr(ahead, "PATIENCE", count)

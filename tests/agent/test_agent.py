@@ -44,8 +44,9 @@ def played(agent, rounds):
         ("epsilon_greedy", {"memory": "constant"}, True),
     ],
 )
-def test_an_agent_is_simulate_with_one_instance(name, settings, change):
+def test_an_agent_is_simulate_with_one_instance(name, settings, change, turns):
     rounds, seed = 120, 5
+    turns(rounds // 2)  # half of the decisions on fixed arms are made ahead
     policy = make(name, **settings)
     arms = {"arms_change": True, "n_arms": COUNT} if change else {"fixed_arms": MATRIX}
     environment = environments.logistic(theta=THETA, **arms)

@@ -7,6 +7,7 @@ import pytest
 from explorax import Agent, arm_sets, errors, make
 from explorax.agent import compiled
 from explorax.agent.packing import Packed
+from explorax.agent.pulled import Pulled
 from explorax.glm.history import Rows
 from tests.helpers import COMPILED, assert_same
 
@@ -78,7 +79,7 @@ START = (jnp.zeros((), int), jnp.zeros(2), jnp.zeros(()))
 def test_learning_in_pieces_is_one_update_after_the_other(count):
     rng = np.random.default_rng(count)
     rows, features, rewards = rng.integers(0, 5, count), rng.normal(size=(count, 2)), rng.normal(size=count)
-    learned = compiled.learn(counting, Packed.of(START), rows, features, rewards)
+    learned = compiled.learn(counting, Packed.of(START), Pulled.of(rows, features).paid(rewards))
     state = tuple(np.array(part) for part in START)
     for each in zip(rows, features, rewards, strict=True):
         state = counting(state, *each)
@@ -89,13 +90,13 @@ def test_learning_in_pieces_is_one_update_after_the_other(count):
 def test_learning_what_is_not_finite_raises_but_not_for_what_was_so_before():
     rows, features = np.zeros(1, int), np.ones((1, 2))
     with pytest.raises(errors.NotFinite, match=r"reward must leave a finite state, got \[nan\] .* Scale features"):
-        compiled.learn(counting, Packed.of(START), rows, features, np.array([np.nan]))
+        compiled.learn(counting, Packed.of(START), Pulled.of(rows, features).paid(np.nan))
     broken = Packed.of((START[0], START[1] * np.nan, START[2]))
-    assert int(compiled.learn(counting, broken, rows, features, np.ones(1)).state()[0]) == 1
+    assert int(compiled.learn(counting, broken, Pulled.of(rows, features).paid(1.0)).state()[0]) == 1
 
 
 def test_rewards_are_one_for_each_decision():
-    assert compiled.as_rewards(1, 1, True).tolist() == [1.0]
+    assert [compiled.as_rewards(each, 1, True) for each in (1, 1.0, np.float32(1))] == [1.0] * 3
     assert compiled.as_rewards([1.0, 0.0], 2, False).tolist() == [1.0, 0.0]
     assert compiled.as_rewards([], 0, False).shape == (0,)
     for given, count, single in ([1.0], 1, True), (1.0, 1, False), ([1.0], 2, False):

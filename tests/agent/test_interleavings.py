@@ -21,6 +21,12 @@ POLICIES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def at_once(turns):
+    """Agents make decisions ahead as soon as they may."""
+    turns(0)
+
+
 def row_of(number):
     return np.random.default_rng(number).uniform(-1, 1, FEATURES)
 

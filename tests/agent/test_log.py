@@ -322,9 +322,9 @@ def test_what_waits_is_kept_as_it_was():
     assert pending.take(2) == 3
     assert pending.made(3, np.array([7, 8]), np.ones((2, 2))) == range(3, 5)
     assert pending.waiting() == [0, 1, 2, 3, 4]
-    rows, features = pending.hold([4, 1])
-    assert rows.tolist() == [8, 11]
-    np.testing.assert_array_equal(features, [[1, 1], [1, 1]])
+    pulled = pending.hold([4, 1])
+    assert pulled.rows.tolist() == [8, 11]
+    np.testing.assert_array_equal(pulled.features, [[1, 1], [1, 1]])
     assert pending.hold([2]).features.tolist() == [[2.0, 2.0]]
     pending.remove([2])
     assert pending.waiting() == [0, 1, 3, 4]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agent.packing import LARGE, Packed, Packing
+from explorax.agent.packing import LARGE, TOLD, Packed, Packing
 from explorax.checks import all_finite
 from explorax.glm.history import Grouped, Rows
 
@@ -69,3 +69,14 @@ def test_in_float64_whole_numbers_of_any_size_share_a_vector_with_floats():
             assert np.asarray(found["float"]).tobytes() == np.asarray(state["float"]).tobytes()
             assert np.asarray(found["flag"]).tolist() == [True, False]
         assert not Packed.of(state | {"float": jnp.asarray([np.nan])}).is_finite()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_whole_numbers_are_told_with_a_state(wide):
+    with jax.enable_x64(wide):
+        state = {"count": jnp.asarray(7), "vector": jnp.arange(3.0), "rows": jnp.ones((LARGE, 2))}
+        packing = Packing.of(state)
+        told = Packed(packing, jax.jit(packing.pack)(state, jnp.arange(1, 1 + TOLD)))
+        assert told.told() == (True, [1, 2, 3, 4, 5])
+        assert Packed.of(state).told() == (True, [0] * TOLD)
+        jax.tree.map(np.testing.assert_array_equal, told.state(), state)

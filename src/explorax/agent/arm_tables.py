@@ -186,19 +186,23 @@ class Listed(NamedTuple):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
         program = compiled.decision(rule, packed.packing, self.arms.shape, self.offered is None)
-        found = program(keys, packed.arrays, self.arms, t, self.offered)
-        return picked(rule, found, self.names, lambda row: self.rows[row].copy())  # what was given may change hands
+        numbers, known = program(keys, packed.arrays, self.arms, t, self.offered)
+        return self.picked(rule, np.asarray(numbers).tolist(), known)
+
+    def picked(self, rule: Rule, whole: list[int], known: Any) -> Pick:
+        """Return the choice of a decision, from what `rule.decide` returned."""
+        features = self.rows[whole[0]].copy()  # what was given may change hands
+        return picked(rule, whole, known, self.names, features)
 
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Return the names and the rows of the arms that may be pulled."""
         return named_rows(self.names, self.offered)
 
 
-def picked(rule: Rule, found: tuple[Array, Any], names: Sequence[Any], features: Callable[[int], np.ndarray]) -> Pick:
-    """Return the choice of one decision, from what `rule.decide` returned and the names and features of rows."""
-    whole, known = found
-    row, forced, converged, count, _ = np.asarray(whole).tolist()
-    told = names[row], row, features(row), bool(forced), bool(converged), count
+def picked(rule: Rule, whole: list[int], known: Any, names: Sequence[Any], features: np.ndarray) -> Pick:
+    """Return the choice of one decision, from what `rule.decide` returned, the names of rows, and its features."""
+    row, forced, converged, count, _ = whole
+    told = names[row], row, features, bool(forced), bool(converged), count
     if not rule.vector:
         return Pick(*told, count if known is None else known)
     stated = np.asarray(known, float)

@@ -3,7 +3,8 @@
 Programs are compiled for shapes, and a process keeps those that it used last (`programs.py`).
 
 **Learning** is one `update` after the other, in the order given.  A batch is learned in pieces of a few fixed sizes, so
-that a handful of programs serves batches of any length.  All that a reward is learned from goes in as one vector.
+that a handful of programs serves batches of any length.  All that a reward is learned from goes in as one vector
+(`pulled.py`).
 """
 
 import math
@@ -16,6 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from explorax.agent.packing import Arrays, Packed, Packing, on_packed
+from explorax.agent.pulled import Pulled, apart, number_next
 from explorax.agent.rule import Rule, key_at
 from explorax.checks import check_reward_size
 from explorax.errors import HistoryFull, InvalidShape, NotFinite
@@ -143,54 +145,80 @@ def directions(rule: Rule, packing: Packing, count: int) -> Callable[..., Any]:
 # Learning
 
 
-def learn(
-    update: Callable[..., State], packed: Packed, rows: np.ndarray, features: np.ndarray, rewards: np.ndarray
-) -> Packed:
+def learn(update: Callable[..., State], packed: Packed, pulled: Pulled) -> Packed:
     """Return the packed state after learning rewards of arms that were pulled; raise if it would not be finite."""
-    packing, arrays, start = packed.packing, packed.arrays, 0
-    pulled = together(rows, features, rewards)
-    for size in PIECES:
-        while len(rewards) - start >= size > 1:
-            arrays = updates(update, packing, size)(arrays, pulled[start : start + size])
+    packing, arrays, numbers, start = packed.packing, packed.arrays, pulled.numbers, 0
+    for size in PIECES if len(numbers) > 1 else ():
+        while len(numbers) - start >= size:
+            arrays = updates(update, packing, size)(arrays, numbers[start : start + size])
             start += size
-    for i in range(start, len(rewards)):
-        arrays = one_update(update, packing)(arrays, pulled[i])
+    for each in numbers[start:]:
+        arrays = one_update(update, packing)(arrays, each)
     learned = Packed(packing, arrays)
-    if not learned.is_finite() and packed.is_finite():
-        raise NotFinite(
-            f"reward must leave a finite state, got {rewards[:3].tolist()} for arms with features up to "
-            f"{np.max(np.abs(features)):g}. The state stays as it was and the decisions still wait for their "
-            "rewards. Scale features and rewards to sizes of about 1."
-        )
+    check_finite(learned.is_finite(), packed, pulled)
     return learned
 
 
-def together(rows: np.ndarray, features: np.ndarray, rewards: np.ndarray) -> np.ndarray:
-    """Return one row of numbers for each reward: the features of the arm, the reward, and the row of the arm.
+def learn_and_decide(packed: Packed, pulled: Pulled, *given: Any) -> tuple[Packed, list[int], Any]:
+    """Return the packed state after learning one reward, and what `rule.decide` returns for decision t after it.
 
-    The row of an arm takes two places, of which each holds a number that float32 has exactly.
+    Takes the arguments of `together`, and raises like `learn`.
     """
-    size = features.shape[1]
-    pulled = np.empty((len(rewards), size + 3), features.dtype)
-    if len(rewards) == 1:  # number by number, in half the time
-        pulled[0, :size], pulled[0, size] = features[0], rewards[0]
-        pulled[0, size + 1], pulled[0, size + 2] = divmod(int(rows[0]), 1 << 16)
-        return pulled
-    pulled[:, :size], pulled[:, size] = features, rewards
-    pulled[:, size + 1], pulled[:, size + 2] = np.divmod(rows, 1 << 16)
-    return pulled
+    arrays, known = together(packed, pulled, *given)
+    learned = Packed(packed.packing, arrays)
+    finite, told = learned.told()
+    check_finite(finite, packed, pulled)
+    return learned, told, known
 
 
-def apart(pulled: Array) -> tuple[Array, Array, Array]:
-    """Return the row, the features and the reward of an arm that was pulled, from what `together` returns."""
-    *_, reward, high, low = pulled[-3:]
-    return (high.astype(int) << 16) + low.astype(int), pulled[:-3], reward
+def together(
+    packed: Packed,
+    pulled: Pulled,
+    update: Callable[..., State],
+    rule: Rule,
+    keys: Array,
+    arms: Array,
+    t: int,
+    mask: Array | None,
+) -> tuple[Arrays, Any]:
+    """Return what the compiled `update_and_decision` returns for one reward and decision t after it."""
+    program = update_and_decision(update, rule, packed.packing, arms.shape, mask is None)
+    found: tuple[Arrays, Any] = program(keys, packed.arrays, arms, mask, pulled.before(t))
+    return found
+
+
+def check_finite(finite: bool, before: Packed, pulled: Pulled) -> None:
+    """Raise if a state that has learned from what was pulled is not finite, and was so before."""
+    if not finite and before.is_finite():
+        raise NotFinite(
+            f"reward must leave a finite state, got {pulled.rewards[:3].tolist()} for arms with features up to "
+            f"{np.max(np.abs(pulled.features)):g}. The state stays as it was and the decisions still wait for their "
+            "rewards. Scale features and rewards to sizes of about 1."
+        )
 
 
 @kept
 def one_update(update: Callable[..., State], packing: Packing) -> Callable[..., Arrays]:
     """Return the compiled update of a packed state by one reward."""
     return compiled(lambda arrays, pulled: packing.pack(update(packing.unpack(arrays), *apart(pulled))))
+
+
+@kept
+def update_and_decision(
+    update: Callable[..., State], rule: Rule, packing: Packing, shape: tuple[int, int], all_offered: bool
+) -> Callable[..., tuple[Arrays, Any]]:
+    """Return the compiled update of a packed state by one reward, with the decision that comes next.
+
+    What `rule.decide` returns first is told with the packed state, the rest is returned apart.
+    """
+
+    def both(keys: Array, arrays: Arrays, arms: Array, mask: Array | None, pulled: Array) -> tuple[Arrays, Any]:
+        # Neither half is compiled with regard to the other, so that it is computed as in a program of its own.
+        state = lax.optimization_barrier(update(packing.unpack(arrays), *apart(pulled)))
+        told, known = rule.decide(keys, state, arms, number_next(pulled), mask)
+        return packing.pack(state, told), known
+
+    return compiled(both)
 
 
 @kept
@@ -206,22 +234,23 @@ def updates(update: Callable[..., State], packing: Packing, size: int) -> Callab
     return compiled(all_of_them)
 
 
-def as_rewards(rewards: object, count: int, single: bool) -> np.ndarray:
-    """Return rewards as an array with one number for each of `count` decisions; raise for another shape."""
+def as_rewards(rewards: object, count: int, single: bool) -> float | np.ndarray:
+    """Return the number that rewards a single decision, or an array with one for each; raise for another shape."""
+    if single and type(rewards) is float:
+        return rewards
     array, shape = families.as_rewards(rewards), () if single else (count,)
     if array.shape != shape:
         raise InvalidShape(f"reward must have shape {shape}, got {array.shape}. Give one number for each decision.")
-    return array.reshape(count)
+    return float(array) if single else array
 
 
-def check_possible(policy: Policy, rewards: np.ndarray, dtype: str) -> None:
+def check_possible(policy: Policy, rewards: float | np.ndarray, dtype: str) -> None:
     """Raise unless the policy can learn from all of these rewards."""
-    values = float(rewards[0]) if len(rewards) == 1 else rewards
     if policy.check is None:
-        families.check_rewards(families.gaussian, values)
+        families.check_rewards(families.gaussian, rewards)
     else:
-        policy.check(values)
-    check_reward_size(values, dtype)
+        policy.check(rewards)
+    check_reward_size(rewards, dtype)
 
 
 def room(state: State) -> float:

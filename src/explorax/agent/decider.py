@@ -16,6 +16,7 @@ import reprlib
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -23,13 +24,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agent import compiled
-from explorax.agent.arm_tables import Among, AmongEach, Pick
+from explorax.agent.ahead import Ahead, Turns
+from explorax.agent.arm_tables import Among, AmongEach, Listed, Pick
 from explorax.agent.decisions import Decision, Decisions, Propensities
-from explorax.agent.log import Pending, Pulled, as_ids
+from explorax.agent.log import Pending, as_ids
 from explorax.agent.offers import Offer, Offers
 from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
 from explorax.agent.propensity import Knowledge
+from explorax.agent.pulled import Pulled
 from explorax.agent.rule import Rule
 from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
@@ -65,6 +68,7 @@ class Now(NamedTuple):
     room: float  # how many more rewards the state can take in
     learned: Sequence[int] = ()  # ids of the decisions whose rewards the state has learned last
     forced: float = math.inf  # the number of decisions that may be forced, if programs are told that they are over
+    ahead: Ahead | None = None  # the next decision, if it is made already
 
 
 class Decider:
@@ -104,10 +108,27 @@ class Decider:
         rule = self.rule_for(every)
         if t >= now.forced:
             rule = rule.after_forced_rounds
+        if now.ahead is not None and now.ahead.answers(offer, t, every):
+            pick = now.ahead.offer.picked(rule, now.ahead.whole, now.ahead.known)
+        else:
+            with self.precision():
+                pick = offer.decide(rule, self.keys, now.packed, t)
+        # The number of choices is looked up only where it is needed.
+        return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices if self.known.floor else 1)
+
+    def learn_and_decide(self, packed: Packed, pulled: Pulled, offer: Listed, t: int) -> tuple[Packed, Ahead]:
+        """Return the packed state after learning the reward before decision t, and this decision."""
+        found = compiled.learn_and_decide(packed, pulled, *self.given_together(offer, t))
+        return found[0], Ahead(offer, t, *found[1:])
+
+    def rehearse(self, packed: Packed, pulled: Pulled, offer: Listed, t: int) -> None:
+        """Compile what `learn_and_decide` calls with these arguments."""
         with self.precision():
-            pick = offer.decide(rule, self.keys, now.packed, t)
-            # The number of choices is looked up only where it is needed.
-            return pick, *self.known.stated_one(pick.count, pick.exact, offer.choices if self.known.floor else 1)
+            compiled.together(packed, pulled, *self.given_together(offer, t))
+
+    def given_together(self, offer: Listed, t: int) -> tuple[Any, ...]:
+        """Return what a compiled program is given beside the state and the reward, to learn and to make decision t."""
+        return self.policy.update, self.rule, self.keys, offer.arms, t, offer.offered
 
     def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:
         """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""
@@ -150,6 +171,8 @@ class Live:
         forced = forced_rounds(state) if decider.source.settles else math.inf
         self.now = Now(Packed.of(state), own, compiled.room(state), forced=forced)
         self.pending = Pending(decider.source.n_features, decider.source.dtype, max_pending)
+        self.last: Offer | None = None  # the offer of the last decision
+        self.turns = Turns()
 
     def state(self) -> State:
         """Return the state as the policy knows it."""
@@ -167,6 +190,7 @@ class Live:
         offer = decider.source.offer(now.arms, given, among)
         t = self.pending.take(1)
         pick, chance, stderr = decider.decide(offer, now, t, every)
+        self.last = None if every else offer
         decision_id = self.pending.made_one(t, pick.row, pick.features)
         told = (pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged)
         return Decision(decision_id, *told, *(decider.of_every(offer, pick) or ()) if every else ())
@@ -195,11 +219,27 @@ class Live:
                         compiled.check_room_for(policy, now.packed.state(), len(ids))
                     if now.arms.reused:
                         now, pulled = self.with_rows_of(pulled)
-                    packed = compiled.learn(policy.update, now.packed, *pulled, rewards)
-                self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced)
+                    packed, ahead = self.learned(now, pulled.paid(rewards), pending.is_only(ids))
+                self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead)
                 pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
             finally:
                 pending.release()
+
+    def learned(self, now: Now, pulled: Pulled, in_turn: bool) -> tuple[Packed, Ahead | None]:
+        """Return the packed state after learning what was pulled, and the decision that comes next if it is made, too.
+
+        It is made if decisions and rewards have taken turns for long: then no reward can come before it, and most
+        likely it is one like the last.
+        """
+        packed, offer = now.packed, now.arms.listed_once
+        if self.turns.taken(in_turn) and offer is not None and offer is self.last:
+            shapes, t = (packed.packing, offer.arms.shape, offer.offered is None), self.pending.ids.count
+            if self.turns.ready != shapes:
+                example = packed, Pulled(pulled.numbers.copy()), offer, t
+                self.turns.prepare(shapes, partial(self.decider.rehearse, *example))
+            if self.turns.ready == shapes:
+                return self.decider.learn_and_decide(packed, pulled, offer, t)
+        return compiled.learn(self.decider.policy.update, packed, pulled), None
 
     def put(self, change: Callable[..., Arms], name: Hashable, features: Any) -> None:
         """Add one of the agent's own arms, or give it other features."""
@@ -228,4 +268,4 @@ class Live:
         arms, rows = source.with_rows(policy, now.packed, now.arms, pulled.rows, pulled.features)
         if arms is not now.arms:
             now = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
-        return now, pulled._replace(rows=rows)
+        return now, Pulled.of(rows, pulled.features)

@@ -41,12 +41,11 @@ class Factored(NamedTuple):
     def decide(self, rule: Rule, keys: Array, packed: Packed, t: int) -> Pick:
         """Make decision t by a rule."""
         factors, mask = self.offered.factors
-        found = decision(rule, packed.packing, factors.shape)(keys, packed.arrays, factors, self.context, t, mask)
-
-        def features(row: int) -> np.ndarray:
-            return multiplied(self.offered.rows[row] + self.context).astype(self.dtype, copy=False)
-
-        return picked(rule, found, self.offered.names, features)
+        program = decision(rule, packed.packing, factors.shape)
+        numbers, known = program(keys, packed.arrays, factors, self.context, t, mask)
+        whole = np.asarray(numbers).tolist()
+        features = multiplied(self.offered.rows[whole[0]] + self.context).astype(self.dtype, copy=False)
+        return picked(rule, whole, known, self.offered.names, features)
 
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Return the names and the rows of the arms that may be pulled."""

@@ -22,12 +22,13 @@ the bound it is not known whether it was rewarded or dropped.
 import reprlib
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from explorax.agent.pulled import Pulled
 from explorax.errors import AlreadyRewarded, InvalidArgument, UnknownDecision
 
 MOST = 2**53  # ids are below this
@@ -122,13 +123,6 @@ def fresh_offset(earlier: Sequence[Span], count: int, offset: int) -> int:
 # Pending decisions
 
 
-class Pulled(NamedTuple):
-    """The arms that were pulled: their rows at the time, and their features."""
-
-    rows: np.ndarray  # (n,)
-    features: np.ndarray  # (n, d)
-
-
 class Ledger(NamedTuple):
     """The ids given out and the decisions that wait, as a snapshot keeps them."""
 
@@ -154,16 +148,15 @@ class Pending:
         self.lock = threading.Lock()
         self._unsure = 0  # a decision with a number below this, if it does not wait, may have been dropped
         self._slots: dict[int, int] = {}  # id -> slot, the oldest first
-        self._held: frozenset[int] = frozenset()  # those whose rewards are being learned: not to be dropped now
+        self._held: Collection[int] = ()  # those whose rewards are being learned: not to be dropped now
         self._removed: Sequence[int] = ()  # the last that were removed
         self._free: list[int] = []
-        self._rows = np.zeros(0, np.int64)
-        self._features = np.zeros((0, n_features), dtype)
+        self._let_wait_in(Pulled.nothing(0, n_features, dtype))
 
     @property
     def room(self) -> int:
         """The number of decisions for which the arrays have slots."""
-        return len(self._rows)
+        return len(self._pulled.numbers)
 
     def waiting(self) -> list[int]:
         """Return the ids of the decisions that wait, the oldest first."""
@@ -172,6 +165,10 @@ class Pending:
 
     def __contains__(self, decision_id: int) -> bool:
         return decision_id in self._slots
+
+    def is_only(self, ids: Sequence[int]) -> bool:
+        """Tell whether this is a single decision, and no other one waits."""
+        return len(ids) == len(self._slots) == 1
 
     def take(self, count: int) -> int:
         """Reserve the numbers of `count` decisions that are made now, and return the first of them."""
@@ -203,9 +200,9 @@ class Pending:
         """Return the arms of decisions that wait, which are not dropped until `release`; raise for other decisions."""
         with self.lock:
             if len(ids) == 1 and ids[0] in self._slots:
-                self._held = frozenset(ids)
+                self._held = ids
                 slot = self._slots[ids[0]]
-                return Pulled(self._rows[slot : slot + 1].copy(), self._features[slot : slot + 1].copy())
+                return Pulled(self._pulled.numbers[slot : slot + 1].copy())
             if len(set(ids)) < len(ids):
                 twice = next(each for each in ids if ids.count(each) > 1)
                 raise AlreadyRewarded(f"Decision {twice} is named twice. Give one reward for each decision.")
@@ -214,12 +211,12 @@ class Pending:
                     raise self._unknown(each)
             self._held = frozenset(ids)
             slots = [self._slots[each] for each in ids]
-            return Pulled(self._rows[slots], self._features[slots])
+            return Pulled(self._pulled.numbers[slots])
 
     def release(self) -> None:
         """Allow dropping the decisions that `hold` has kept."""
         with self.lock:
-            self._held = frozenset()
+            self._held = ()
 
     def remove(self, ids: Sequence[int]) -> None:
         """Remove decisions that have had their rewards; removing the same ids again changes nothing."""
@@ -235,7 +232,7 @@ class Pending:
         """Return a copy of the ids given out and of the decisions that wait, for a snapshot."""
         with self.lock:
             slots = list(self._slots.values())
-            pulled = Pulled(self._rows[slots], self._features[slots])
+            pulled = Pulled(self._pulled.numbers[slots])
             waiting = np.fromiter(self._slots, np.int64, len(slots))
             ids = self.ids
             return Ledger(ids.count, ids.offset, ids.spans(), self.dropped, self._unsure, waiting, pulled)
@@ -246,7 +243,7 @@ class Pending:
         with self.lock:
             self.ids = Ids(ledger.spans, count, offset if same_ids else fresh_offset(ledger.spans, count, offset))
             self.dropped, self._unsure = ledger.dropped, ledger.unsure
-            self._add(ledger.waiting.tolist(), *ledger.pulled)
+            self._add(ledger.waiting.tolist(), ledger.pulled.rows, ledger.pulled.features)
 
     def _add(self, ids: Sequence[int], rows: np.ndarray, features: np.ndarray) -> None:
         """Let decisions with these ids wait from now on."""
@@ -269,10 +266,13 @@ class Pending:
 
     def _grow(self) -> None:
         """Increase the room of the arrays to twice as many decisions."""
-        more, features = max(self.room, 16), self._features
-        self._free.extend(range(self.room, self.room + more))
-        self._rows = np.concatenate([self._rows, np.zeros(more, np.int64)])
-        self._features = np.concatenate([features, np.zeros((more, features.shape[1]), features.dtype)])
+        room, numbers = self.room, self._pulled.numbers
+        self._let_wait_in(Pulled(np.concatenate([numbers, np.zeros((max(room, 16), numbers.shape[1]), numbers.dtype)])))
+        self._free.extend(range(room, self.room))
+
+    def _let_wait_in(self, pulled: Pulled) -> None:
+        """Let the decisions wait in these arrays from now on."""
+        self._pulled, self._rows, self._features = pulled, pulled.rows, pulled.features  # views, made once
 
     def _unknown(self, decision: int) -> Exception:
         """Return the error that explains why a decision does not wait."""

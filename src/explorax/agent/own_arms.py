@@ -248,6 +248,11 @@ class Arms:
         offered = self.offered(None)
         return Listed(self.names, self.rows, self.matrix, None if offered is None else jax.device_put(offered))
 
+    @property
+    def listed_once(self) -> Listed | None:
+        """The record `listed` if a decision has asked for it, else None."""
+        return vars(self).get("listed")
+
     @cached_property
     def on_offer(self) -> OnOffer:
         """The arms on offer now, if features depend on a context."""

@@ -3,6 +3,8 @@
 Calling a compiled program costs time for each array that goes in or comes out.  Small arrays are laid end to end, one
 vector for each dtype (bools go with the whole numbers); large ones stay as they are, which copies nothing.  In float64
 the whole numbers, which have 64 bits too, stand bit by bit before the floats, in one vector.
+
+The last of the whole numbers are no part of the state: whether it is finite, and a few that a program tells with it.
 """
 
 import math
@@ -21,6 +23,7 @@ from explorax.policies.base import State
 
 LARGE = 1024  # elements of an array that is not worth copying
 WHOLE = {4: np.int32, 8: np.int64}  # by the bytes of a number
+TOLD = 5  # whole numbers that a program may tell with a state: those of a decision
 
 Arrays = tuple[Array, ...]
 
@@ -50,11 +53,11 @@ class Packing:
 
     @cached_property
     def whole(self) -> int:
-        """The number of whole numbers in a packed state; the last of them tells whether the state is finite."""
-        return 1 + sum(math.prod(self.shapes[i]) for i in next(iter(self.groups().values())))
+        """The number of whole numbers in a packed state, with those that are no part of it."""
+        return 1 + TOLD + sum(math.prod(self.shapes[i]) for i in next(iter(self.groups().values())))
 
-    def pack(self, state: State) -> Arrays:
-        """Return the state as few arrays; the last of its whole numbers tells whether the state is finite."""
+    def pack(self, state: State, told: Array | None = None) -> Arrays:
+        """Return the state as few arrays, and whole numbers that are told with it."""
         leaves = jax.tree.leaves(state)
         (whole, counts), *others = self.groups().items()
         packed = {
@@ -70,7 +73,8 @@ class Packing:
             if jnp.issubdtype(packed[group].dtype, jnp.inexact)
             and (not group.startswith("large") or id(leaves[members[0]]) in looked_at)
         ]
-        numbers = [*(leaves[i] for i in counts), jnp.all(jnp.asarray(finite, bool))]
+        told = jnp.zeros(TOLD, whole) if told is None else told
+        numbers = [*(leaves[i] for i in counts), jnp.all(jnp.asarray(finite, bool)), told]
         vector = jnp.concatenate([each.reshape(-1).astype(whole) for each in numbers])
         if "float64" in packed:
             vector = jnp.concatenate([vector.view("float64"), packed.pop("float64")])
@@ -116,10 +120,19 @@ class Packed(NamedTuple):
         """Return the state as the policy knows it."""
         return self.packing.unpack(self.arrays)
 
+    def whole(self) -> np.ndarray:
+        """Return the whole numbers of the state, and those that are no part of it."""
+        vector = np.asarray(self.arrays[0])
+        return vector.view(WHOLE[vector.itemsize])[: self.packing.whole]
+
     def is_finite(self) -> bool:
         """Tell whether the state has no NaN or infinity in it."""
-        vector = np.asarray(self.arrays[0])
-        return bool(vector.view(WHOLE[vector.itemsize])[self.packing.whole - 1])
+        return bool(self.whole()[-TOLD - 1])
+
+    def told(self) -> tuple[bool, list[int]]:
+        """Tell whether the state is finite; return the whole numbers that were told with it."""
+        finite, *told = self.whole()[-TOLD - 1 :].tolist()
+        return bool(finite), told
 
 
 def on_packed(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:

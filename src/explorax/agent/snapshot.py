@@ -20,8 +20,9 @@ from explorax.agent.archive import DTYPES, FORMAT, check_array
 from explorax.agent.arm_tables import checked_names
 from explorax.agent.decider import Decider, Live, checked_policy
 from explorax.agent.encoding import Encoder
-from explorax.agent.log import MOST, Ledger, Pulled, Span
+from explorax.agent.log import MOST, Ledger, Span
 from explorax.agent.own_arms import Arms, places_of
+from explorax.agent.pulled import Pulled
 from explorax.agent.sources import KINDS, ArmSource
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, InvalidSnapshot, NotFinite, UnknownName
@@ -132,7 +133,7 @@ def save(saved: Saved, path: str | os.PathLike[str]) -> None:
             raise NotFinite(
                 f"{name} of the state must be finite to be saved, got NaN or infinity. Load the last snapshot instead."
             )
-    arrays |= {"pending_ids": ledger.waiting, "pending_rows": ledger.pulled.rows}
+    arrays |= {"pending_ids": ledger.waiting, "pending_rows": ledger.pulled.rows.astype(np.int64)}
     arrays |= {"pending_features": ledger.pulled.features}
     if source.set is not None:
         arrays |= {f"set_{name}": value for name, value in source.set.parameters.items()}
@@ -317,7 +318,7 @@ def ledger_of(schema: dict[str, Any], arrays: Arrays, rows: int) -> Ledger:
     if not np.all((pulled >= 0) & (pulled < rows)):
         shown = reprlib.repr(pulled.tolist())
         raise InvalidArgument(f"Arms of decisions that wait must be rows from 0 to {rows - 1}, got {shown}.")
-    return Ledger(count, offset, spans, schema["dropped"], schema["unsure"], waiting, Pulled(pulled, features))
+    return Ledger(count, offset, spans, schema["dropped"], schema["unsure"], waiting, Pulled.of(pulled, features))
 
 
 def policy_of(schema: dict[str, Any], given: Policy | None, path: object) -> tuple[Policy, Policy | None]:

@@ -152,7 +152,7 @@ gaussian = Family(
     noise_std=1.0,
     self_concordance=0.0,
     rewards="a finite number",
-    valid=np.isfinite,
+    valid=lambda y: y == y,  # all of them, since they are finite
 )
 
 poisson = Family(
