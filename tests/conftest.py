@@ -19,6 +19,7 @@ import jax
 import pytest
 
 from explorax import devices
+from explorax.runner.worker import collect_rarely
 
 # Tests are about results and spend their time compiling: programs that are made faster run slower, and that is fine.
 # The flags are read when JAX starts, at the first array; processes started later find them in the environment.
@@ -32,6 +33,12 @@ if "XLA_FLAGS" not in os.environ:
     )
 
 jax.config.update("jax_enable_x64", True)
+collect_rarely()
+
+
+def pytest_collection_finish():
+    """Python does not look for unreachable objects among the tests that were found, which live to the end."""
+    collect_rarely()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,16 +1,19 @@
-"""Random histories, and a problem to learn, that several tests share."""
+"""Random histories, SciPy's answer to a fit, and a problem to learn, that several tests share."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import optimize
 
 import explorax
 from explorax import environments
-from explorax.glm import warm
+from explorax.glm import families, warm
 from explorax.glm.history import Grouped
+from explorax.glm.problem import gradient, hessian, loss
 
 FAMILIES = ("bernoulli", "gaussian", "poisson")
 afresh = jax.jit(warm.afresh, static_argnums=0)  # step by step it would be compiled as a hundred small programs
+LOSS, GRADIENT, HESSIAN = (jax.jit(function, static_argnums=0) for function in (loss, gradient, hessian))
 
 
 def draw_rewards(rng, family, scores):
@@ -33,6 +36,17 @@ def random_history(rng, family, arms=12, features=4, pulls=20, dtype=float):
     scores = np.repeat((x @ rng.normal(size=features))[:, None], pulls, axis=1)
     sums = draw_rewards(rng, family, scores).sum(axis=1)
     return Grouped(jnp.asarray(x, dtype), jnp.full(arms, pulls, dtype), jnp.asarray(sums, dtype))
+
+
+def scipys(family, problem, features):
+    """The minimum of the loss of a problem, by SciPy."""
+    glm = families.get(family)
+    functions = [lambda theta, f=f: np.asarray(f(glm, problem, jnp.asarray(theta))) for f in (LOSS, GRADIENT, HESSIAN)]
+    rough = optimize.minimize(
+        functions[0], np.zeros(features), jac=functions[1], hess=functions[2], method="trust-exact"
+    )
+    # A minimizer stops where the loss no longer changes; the root of the gradient is known to more digits.
+    return optimize.root(functions[1], rough.x, jac=functions[2], tol=1e-14).x
 
 
 def assert_learns(policy):

@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,27 +30,32 @@ def test_other_generators_stay_what_they_are(setting):
         jax.config.update(name, before)
 
 
+@functools.cache
+def draws(dtype):
+    """What there is to draw, compiled once for all seeds."""
+    some = (
+        lambda key: jax.random.normal(key, (20,), dtype),
+        lambda key: jax.random.normal(key, (3, 5), dtype),
+        lambda key: jax.random.uniform(key, (), dtype),
+        lambda key: jax.random.gumbel(key, (7,), dtype),
+        lambda key: jax.random.randint(key, (9,), 0, 1000),
+        lambda key: jax.random.bernoulli(key, 0.3, (11,)),
+        lambda key: jax.random.permutation(key, 12),
+        *(lambda key, width=width: jax.random.bits(key, (5,), f"uint{width}") for width in (8, 16, 32)),
+        lambda key: jax.random.key_data(jax.random.split(key, (2, 3))),
+        lambda key: jax.random.key_data(jax.random.fold_in(key, 2**32 - 1)),
+        lambda key: jax.vmap(lambda each: jax.random.normal(each, (4,), dtype))(jax.random.split(key, 6)),
+        lambda key: jax.random.uniform(key, (0,), dtype),
+    )
+    return [jax.jit(draw) for draw in some]
+
+
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("seed", [0, 7, 2**31 - 1])
 def test_numbers_are_those_of_jax(seed, wide):
     with jax.enable_x64(wide):
-        dtype = "float64" if wide else "float32"
-        draws = (
-            lambda key: jax.random.normal(key, (20,), dtype),
-            lambda key: jax.random.normal(key, (3, 5), dtype),
-            lambda key: jax.random.uniform(key, (), dtype),
-            lambda key: jax.random.gumbel(key, (7,), dtype),
-            lambda key: jax.random.randint(key, (9,), 0, 1000),
-            lambda key: jax.random.bernoulli(key, 0.3, (11,)),
-            lambda key: jax.random.permutation(key, 12),
-            *(lambda key, width=width: jax.random.bits(key, (5,), f"uint{width}") for width in (8, 16, 32)),
-            lambda key: jax.random.key_data(jax.random.split(key, (2, 3))),
-            lambda key: jax.random.key_data(jax.random.fold_in(key, 2**32 - 1)),
-            lambda key: jax.vmap(lambda each: jax.random.normal(each, (4,), dtype))(jax.random.split(key, 6)),
-            lambda key: jax.random.uniform(key, (0,), dtype),
-        )
-        for draw in draws:
-            own, unrolled = (jax.jit(draw)(key) for key in both(seed))
+        for draw in draws("float64" if wide else "float32"):
+            own, unrolled = map(draw, both(seed))
             np.testing.assert_array_equal(own, unrolled)
 
 

@@ -14,7 +14,7 @@ from explorax.glm.fit import default_tolerance, fit
 from explorax.glm.linalg import factorize
 from explorax.glm.newton import FULL_STEP, Aim, Line, Method, begin, descend, line, newton_length, patiently, search
 from explorax.glm.problem import ByRow, Problem, gradient, hessian, loss, posed
-from tests.problems import FAMILIES, random_history
+from tests.problems import FAMILIES, random_history, scipys
 
 RIDGE, FEATURES = 0.5, 4
 CURVED = tuple(family for family in FAMILIES if families.get(family).self_concordance > 0)
@@ -253,16 +253,6 @@ def on_a_ball(family, history, tilt, start, tolerance):
 CURVATURES = (with_a_factor_at_every_place, with_a_kept_root, with_a_root_at_every_place, with_elimination, on_a_ball)
 
 
-def scipys(family, problem):
-    """The minimum of F, which SciPy finds by its trust-region method and a root of the gradient."""
-    glm = families.get(family)
-    functions = [lambda theta, f=f: np.asarray(f(glm, problem, jnp.asarray(theta))) for f in (loss, gradient, hessian)]
-    rough = optimize.minimize(
-        functions[0], np.zeros(FEATURES), jac=functions[1], hess=functions[2], method="trust-exact"
-    )
-    return optimize.root(functions[1], rough.x, jac=functions[2], tol=1e-14).x
-
-
 @DTYPES
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("curvature", CURVATURES)
@@ -279,6 +269,6 @@ def test_each_curvature_leads_to_the_minimum(curvature, family, dtype):
     assert found.theta.dtype == dtype
     assert np.all(found.converged)
     for i, (history, tilt, _) in enumerate(problems):
-        wanted = scipys(family, posed(history, ridge=LEAST_RIDGE if ball else RIDGE, tilt=tilt))
+        wanted = scipys(family, posed(history, ridge=LEAST_RIDGE if ball else RIDGE, tilt=tilt), FEATURES)
         slack = {"float64": 1e-8, "float32": 2e-4}[dtype] * (1 + np.max(np.abs(wanted)))
         np.testing.assert_allclose(found.theta[i], wanted, rtol=0, atol=slack)
