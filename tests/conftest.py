@@ -19,7 +19,7 @@ import jax
 import pytest
 
 from explorax import devices
-from explorax.runner.worker import collect_rarely
+from explorax.garbage import collect_rarely
 
 # Tests are about results and spend their time compiling: programs that are made faster run slower, and that is fine.
 # The flags are read when JAX starts, at the first array; processes started later find them in the environment.

@@ -60,14 +60,15 @@ def test_an_unfinished_run_is_written_up_as_such(half):
 def test_a_study_says_what_is_drawn_and_under_which_names(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(plot, "figure", lambda curves, **how: asked.append(how))
-    monkeypatch.setattr(plot, "save", lambda drawn, path: None)
-    monkeypatch.setattr(plot, "to_bytes", lambda drawn: b"")
+    monkeypatch.setattr(plot, "to_bytes", lambda drawn, kind: kind.encode())
     figure1, results = logistic.study(), fabricate.results()
     files, pictures = outputs.draw(tmp_path, figure1, results, Figure(bound=True))
     assert [path.name for path in files] == ["figure1.png", "figure1.pdf", "figure1-log.png", "figure1-log.pdf"]
     assert [(how["scale"], len(how["bounds"])) for how in asked] == [("linear", 0), ("log", 6)]
     caption = "Mean cumulative regret after n rounds over 40 instances"
     bands = "Bands are ± 1 standard error."
+    assert [path.read_text() for path in files] == ["png", "pdf"] * 2
+    assert [picture.png for picture in pictures] == [b"png"] * 2
     assert [picture.caption for picture in pictures] == [
         f"{caption}, on linear axes. {bands}",
         f"{caption}, on logarithmic axes. {bands}",

@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from explorax import devices
-from explorax.cli.commands import DONE, check_policies, print_files, print_warnings, use_cache, use_data
+from explorax.cli.commands import DONE, check_policies, prepare, print_files, print_warnings, use_data
 from explorax.cli.stopping import resumable
 from explorax.text import table
 
@@ -79,10 +78,9 @@ def arena(options: argparse.Namespace) -> int:
     for name in options.problems or ():
         problem_of(name)
     use_data(options.data)
-    devices.prepare()
+    prepare(options)
     from explorax.arena.tournament import run, tournament
 
-    use_cache(options)
     given = {name: getattr(options, name) for name in ("problems", "rounds", "instances", "tuning", "seed")}
     given = {name: value for name, value in given.items() if value is not None}
     if options.quick:

@@ -13,6 +13,7 @@ from explorax import devices
 from explorax.cli.stopping import resumable
 from explorax.cli.texts import EXAMPLE
 from explorax.errors import InvalidArgument
+from explorax.garbage import collect_rarely
 from explorax.text import table, with_error
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ def reproduce(options: argparse.Namespace) -> int:
     """Run an experiment of the paper, with the settings that were given on the command line; return the exit code."""
     check_policies(getattr(options, "policies", None))
     use_data(getattr(options, "data", None))
-    devices.prepare()
-    use_cache(options)
+    prepare(options)
     experiment = importlib.import_module(f"explorax.experiments.{options.experiment}")
     given = {name: getattr(options, name, None) for name in inspect.signature(experiment.study).parameters}
     build = experiment.quick if options.quick else experiment.study
@@ -59,10 +59,12 @@ def use_data(directory: Path | None) -> None:
         os.environ["EXPLORAX_DATA"] = str(directory.resolve())  # which workers inherit
 
 
-def use_cache(options: argparse.Namespace) -> None:
-    """Keep compiled programs on disk for the next run, unless --no-cache was given."""
+def prepare(options: argparse.Namespace) -> None:
+    """Prepare this process to compute; keep compiled programs on disk for the next run, unless --no-cache was given."""
+    devices.prepare()
     from explorax import program_cache
 
+    collect_rarely()
     if options.cache:
         program_cache.cache_programs()
     else:
@@ -96,8 +98,7 @@ def run_own(options: argparse.Namespace) -> int:
         raise InvalidArgument(
             f"{options.settings} cannot be read: {error}. `explorax run --help` describes the file."
         ) from error
-    devices.prepare()
-    use_cache(options)
+    prepare(options)
     from explorax.experiments.settings import from_settings
 
     study = from_settings(settings)
@@ -222,7 +223,6 @@ def show_theory(options: argparse.Namespace) -> int:
 
 def bench_engine(options: argparse.Namespace) -> int:
     """Measure and print the speed of simulations; return the exit code."""
-    devices.prepare()
-    use_cache(options)
+    prepare(options)
     importlib.import_module("explorax.bench").engine(quick=options.quick)
     return DONE

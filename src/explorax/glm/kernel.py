@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton
 
 from explorax.glm import newton
 from explorax.glm.families import Family
 from explorax.glm.linalg import jitter
 from explorax.glm.newton import Aim, Method, Place, kept_length, left_over, newton_length
 from explorax.glm.problem import ByColumn, Problem, gradient, weights
-from explorax.glm.registers import block, load, of_shape, padded, store
+from explorax.glm.registers import block, load, of_shape, padded, store, triton
 
 MOST_STEPS = 300
 CHUNK = 32  # arms whose share of the curvature is added up at a time: the code of a larger product is slow to fetch
@@ -78,7 +77,7 @@ def descend(family: Family, problem: Problem, start: Start, tolerance: float, in
     features, arms, dtype = len(start.theta), len(start.scores), start.theta.dtype
     height, width = padded(features + 1), padded(arms)  # one feature more: room for the right-hand side of H δ = g
     high, wide, number = block(height), block(width), block(1)
-    settings = triton.CompilerParams(num_warps=4 if height * width <= LARGEST // 2 else 8, num_stages=1)
+    settings = triton().CompilerParams(num_warps=4 if height * width <= LARGEST // 2 else 8, num_stages=1)
     theta, scores, whole = of_shape((features,), dtype), of_shape((arms,), dtype), of_shape((1,), jnp.int32)
     call = pl.pallas_call(
         partial(program, family=family, tolerance=tolerance, features=features, arms=arms),

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton
 
 SMALLEST_SIDE = 16  # of a matrix product
 LARGEST_SIDE = 32  # of a matrix that a single program factors: with twice as many rows it takes twenty times as long
@@ -33,14 +32,21 @@ def of_shape(shape: tuple[int, ...], dtype: Any) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
+def triton() -> Any:
+    """Return Pallas' interface to Triton, which is imported for kernels only: every other process starts sooner."""
+    from jax.experimental.pallas import triton
+
+    return triton
+
+
 def load(ref: Any, *sizes: int) -> Array:
     """Load the entries of an array of these sizes, with zeros in the padding."""
-    return triton.load(ref, mask=inside(ref.shape, sizes), other=0.0)
+    return triton().load(ref, mask=inside(ref.shape, sizes), other=0.0)
 
 
 def store(ref: Any, values: Array, *sizes: int) -> None:
     """Store the entries of an array of these sizes, without the padding."""
-    triton.store(ref, values, mask=inside(ref.shape, sizes))
+    triton().store(ref, values, mask=inside(ref.shape, sizes))
 
 
 def inside(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
@@ -70,7 +76,7 @@ def factors(matrix: Array, least: float, interpret: bool = False) -> tuple[Array
     """
     size = matrix.shape[0]
     square, shape = block(padded(size), padded(size)), of_shape((size, size), matrix.dtype)
-    settings = triton.CompilerParams(num_warps=4, num_stages=1)
+    settings = triton().CompilerParams(num_warps=4, num_stages=1)
     call = pl.pallas_call(
         partial(factor, size=size, least=least),
         in_specs=[square],

@@ -9,7 +9,7 @@ from explorax import claims, record, report, summarize
 from explorax.claims import Claim
 from explorax.errors import CannotWrite, InvalidArgument
 from explorax.experiments.study import Figure, Study
-from explorax.files import remove_leftovers
+from explorax.files import remove_leftovers, write_atomically
 from explorax.record import Result
 from explorax.report import Picture
 from explorax.runner.journal import locked, read_manifest
@@ -155,14 +155,15 @@ def draw(out: Path, study: Study, results: Sequence[Result], figure: Figure) -> 
     files, pictures = [], []
     for one in study.drawings(results, figure):
         drawn = plot.figure(curves, measure=study.measure, scale=one.scale, bounds=one.bounds, optima=study.optima)
-        for kind in ("png", "pdf"):
+        content = {kind: plot.to_bytes(drawn, kind) for kind in ("png", "pdf")}
+        for kind in content:
             files.append(out / f"{study.stem}{one.suffix}.{kind}")
-            plot.save(drawn, files[-1])
+            write_atomically(files[-1], content[kind])
         axes = {"linear": "linear", "log": "logarithmic"}[one.scale]
         said = f"{CAPTIONS[study.measure]} over {over}, on {axes} axes. Bands are ± 1 standard error."
         described = (
             f"Line chart with {axes} axes: {CAPTIONS[study.measure].lower()}, with a panel for "
             f"{listed(panels)} and a line for {listed(labels)}. The tables have the values after the last round."
         )
-        pictures.append(Picture(plot.to_bytes(drawn), " ".join(filter(None, [said, one.remark])), described))
+        pictures.append(Picture(content["png"], " ".join(filter(None, [said, one.remark])), described))
     return files, pictures

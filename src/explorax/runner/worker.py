@@ -4,7 +4,6 @@ A worker uses one core and only the CPU, so that as many workers can run as ther
 on how many there are.  A worker ends when its pipe is closed, and at once when its parent process is gone.
 """
 
-import gc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -20,6 +19,7 @@ from explorax.checkpoints import check_schedule
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
 from explorax.experiments.study import CHECKPOINTS, Curve, Panel, Study
+from explorax.garbage import collect_rarely
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
 from explorax.runner.tasks import SHORT, Task, policies_of
@@ -27,7 +27,6 @@ from explorax.simulation import BLOCK, Job, compile_ahead, share_program, simula
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
 PAUSE = 0.2  # seconds between two messages about progress
-OBJECTS = 100_000  # new objects after which Python looks for unreachable ones
 
 
 class Outcome(NamedTuple):
@@ -72,12 +71,6 @@ def main(study: Study, pipe: Connection) -> None:
             pipe.send(player.attempt(task, throttled(pipe.send)))
     except (EOFError, OSError):
         os._exit(0)  # the parent needs no more, and Python would look at all that was ever traced before it ends
-
-
-def collect_rarely() -> None:
-    """Make Python look for unreachable objects rarely: tracing makes many that live, which it would look at in vain."""
-    gc.freeze()
-    gc.set_threshold(OBJECTS)
 
 
 def end_with_parent() -> None:
