@@ -38,13 +38,14 @@ SLOW = {  # the shape of their problem, too
     "contextualbandits LinTS, per arm": ("contextualbandits", "LinTS per arm", 0.25, "disjoint"),
     "mabwiser LinTS, per arm": ("mabwiser", "LinTS per arm", 0.25, "disjoint"),
 }
+WARMUP = 6000  # rounds before those that count: agents decide ahead after 5000
 SHAPES = {"fixed": "fixed arms", "shared": "a table with every decision"}
 
 
 def measure(directory: Path, library: str, played: dict[str, Any]) -> dict[str, Any]:
     """One run of one library in its own environment."""
     python = Path(sys.executable) if library == "explorax" else directory / library / "bin" / "python"
-    task = {"rewards": "logistic", "warmup": 1000} | played
+    task = {"rewards": "logistic", "warmup": WARMUP} | played
     found = subprocess.run(
         [python, PEERS / f"{library}_adapter.py"],
         input=json.dumps(task),

@@ -9,6 +9,7 @@ adds half a microsecond or so to it.  With fixed arms `learn` makes the next dec
 """
 
 import argparse
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +31,7 @@ SHAPES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("a table", {"memory": "constant"}),
 )
 PROGRAMS = ("decision", "one_update", "update_and_decision")  # what `choose` and `learn` call
-FIRST = PATIENCE + 100  # rounds that compile, and those before decisions are made ahead
+FIRST = 100  # rounds that compile
 
 
 def main() -> None:
@@ -92,12 +93,16 @@ def profile(policy: Policy, arms: int, features: int, fixed: bool, rounds: int, 
     table = random.uniform(-1, 1, (arms, features)) / np.sqrt(features)
     agent = Agent(policy, arms=table, draws=0) if fixed else Agent(policy, n_features=features, draws=0)
     offered = () if fixed else (table,)
-    times = []
-    for reward in random.integers(0, 2, FIRST + rounds).tolist():
+    times, first = [], PATIENCE + FIRST if fixed else FIRST  # with fixed arms, until decisions are made ahead
+    for number, reward in enumerate(random.integers(0, 2, first + rounds).tolist()):
+        if number == first:
+            for thread in threading.enumerate():
+                if thread is not threading.current_thread():
+                    thread.join()  # it compiles the program of decisions that are made ahead
         decision, choose, its = watch.of(partial(agent.choose, *offered))
         _, learn, own = watch.of(partial(agent.learn, decision.id, reward))
         times.append((choose, its, learn, own))
-    return np.median(times[FIRST:], axis=0)
+    return np.median(times[first:], axis=0)
 
 
 def print_calls(rounds: int) -> None:

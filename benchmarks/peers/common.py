@@ -27,6 +27,7 @@ who asks.
 import json
 import os
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -126,6 +127,9 @@ def play(adapter: Adapter, task: Task) -> dict[str, object]:
     for shown in problem.rounds(task.warmup):
         arm, propensity = adapter.choose(shown.context)
         adapter.learn(shown.context, arm, shown.reward(arm, task.rewards) - task.center, propensity)
+    for thread in threading.enumerate():  # what a library does in the background, such as compiling
+        if thread is not threading.current_thread():
+            thread.join()
 
     nanoseconds = np.empty((task.rounds, 3))  # of choose and of learn on the clock, and of the processor for both
     paid = np.empty((task.rounds, 3))  # on average by the arm that was chosen, by all arms, by the best

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from explorax.agent.arm_tables import Listed
 from explorax.agent.offers import Offer
 
-PATIENCE = 500  # turns of one decision and one reward after which the program is compiled
+PATIENCE = 5000  # turns of one decision and one reward after which the program is compiled
 
 
 class Ahead(NamedTuple):
