@@ -240,3 +240,14 @@ def test_a_thread_compiles_the_program(monkeypatch):
             thread.join()
     in_turn(agent, 1)
     assert agent._live.now.ahead.t == 2
+
+
+def test_rewards_are_learned_where_no_thread_is_to_be_had(monkeypatch):
+    def fails(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ahead, "PATIENCE", 0)
+    monkeypatch.setattr(ahead.Thread, "start", fails)
+    agent = Agent(make("lin_ts"), arms=NAMED, draws=0)
+    assert len(in_turn(agent, 4)) == 4
+    assert agent.pending == []

@@ -49,6 +49,7 @@ def test_policies_that_learn_alike_have_one_update_and_an_act_each():
         {"ridge": 2.0, "discount": 0.9},
         {"window": 9},
         {"family": "gaussian"},
+        {"warmup": "none"},
         {"memory": "constant"},
         {"memory": "refitted"},
     ],

@@ -9,6 +9,7 @@ waits for it.
 """
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from threading import Thread
 from typing import Any, NamedTuple
@@ -57,5 +58,6 @@ class Turns:
         self.ready = shapes
 
     def start(self, work: Callable[[], None]) -> None:
-        """Start work in a thread, which Python waits for before it ends."""
-        Thread(target=work, name="explorax-ahead").start()
+        """Start work in a thread, which Python waits for before it ends; without a thread to be had, do nothing."""
+        with suppress(RuntimeError):  # too many threads, or Python ends: the reward must be learned all the same
+            Thread(target=work, name="explorax-ahead").start()

@@ -10,7 +10,7 @@ that a handful of programs serves batches of any length.  All that a reward is l
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -159,29 +159,33 @@ def learn(update: Callable[..., State], packed: Packed, pulled: Pulled) -> Packe
     return learned
 
 
-def learn_and_decide(packed: Packed, pulled: Pulled, *given: Any) -> tuple[Packed, list[int], Any]:
-    """Return the packed state after learning one reward, and what `rule.decide` returns for decision t after it.
+class Coming(NamedTuple):
+    """The decision that comes after a reward: decision t by a rule, with its keys, its arms, and their mask."""
 
-    Takes the arguments of `together`, and raises like `learn`.
+    rule: Rule
+    keys: Array
+    arms: Array
+    t: int
+    mask: Array | None
+
+
+def learn_and_decide(
+    update: Callable[..., State], packed: Packed, pulled: Pulled, coming: Coming
+) -> tuple[Packed, list[int], Any]:
+    """Return the packed state after learning one reward, and what `rule.decide` returns for the decision after it.
+
+    Raises like `learn`.
     """
-    arrays, known = together(packed, pulled, *given)
+    arrays, known = together(update, packed, pulled, coming)
     learned = Packed(packed.packing, arrays)
     finite, told = learned.told()
     check_finite(finite, packed, pulled)
     return learned, told, known
 
 
-def together(
-    packed: Packed,
-    pulled: Pulled,
-    update: Callable[..., State],
-    rule: Rule,
-    keys: Array,
-    arms: Array,
-    t: int,
-    mask: Array | None,
-) -> tuple[Arrays, Any]:
-    """Return what the compiled `update_and_decision` returns for one reward and decision t after it."""
+def together(update: Callable[..., State], packed: Packed, pulled: Pulled, coming: Coming) -> tuple[Arrays, Any]:
+    """Return what the compiled `update_and_decision` returns for one reward and the decision after it."""
+    rule, keys, arms, t, mask = coming
     program = update_and_decision(update, rule, packed.packing, arms.shape, mask is None)
     found: tuple[Arrays, Any] = program(keys, packed.arrays, arms, mask, pulled.before(t))
     return found

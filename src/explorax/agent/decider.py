@@ -118,17 +118,17 @@ class Decider:
 
     def learn_and_decide(self, packed: Packed, pulled: Pulled, offer: Listed, t: int) -> tuple[Packed, Ahead]:
         """Return the packed state after learning the reward before decision t, and this decision."""
-        found = compiled.learn_and_decide(packed, pulled, *self.given_together(offer, t))
+        found = compiled.learn_and_decide(self.policy.update, packed, pulled, self.coming(offer, t))
         return found[0], Ahead(offer, t, *found[1:])
 
     def rehearse(self, packed: Packed, pulled: Pulled, offer: Listed, t: int) -> None:
         """Compile what `learn_and_decide` calls with these arguments."""
         with self.precision():
-            compiled.together(packed, pulled, *self.given_together(offer, t))
+            compiled.together(self.policy.update, packed, pulled, self.coming(offer, t))
 
-    def given_together(self, offer: Listed, t: int) -> tuple[Any, ...]:
-        """Return what a compiled program is given beside the state and the reward, to learn and to make decision t."""
-        return self.policy.update, self.rule, self.keys, offer.arms, t, offer.offered
+    def coming(self, offer: Listed, t: int) -> compiled.Coming:
+        """Return decision t on an offer, as a program takes it that learns the reward before."""
+        return compiled.Coming(self.rule, self.keys, offer.arms, t, offer.offered)
 
     def decide_many(self, offers: Offers, now: Now, first: int, every: bool = False) -> tuple[Pick, Any, Any]:
         """Make the decisions first, first + 1, …; return the choices, their propensities and standard errors."""

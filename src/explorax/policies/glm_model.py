@@ -65,13 +65,14 @@ class Part(NamedTuple):
         return self.model.init(arms, self.numbers(arms), widths=widths, roots=roots)
 
     def kind(self, arms_change: bool) -> Hashable:
-        """Return a key that is equal for policies whose memories learn alike, but for numbers in the state."""
+        """Return a key that is equal for policies that learn alike, and whose states differ in numbers only."""
         given = self.model.given
         settings = [given[name] for name in ("memory", "capacity", "when_full", "window", "buffer")]
         by_arm = given["memory"] == "exact" and not arms_change and not self.model.forgets
         asks = () if by_arm else (self.widths, self.roots)  # fixed arms keep what costs nothing if it is not asked for
         alike = replace(self.estimator, root_error=None)
-        return alike, given["ridge"] > 0, given["discount"] < 1, *settings, *asks
+        shapes = given["ridge"] > 0, given["discount"] < 1, given["warmup"] == "none"  # what states differ in
+        return alike, *shapes, *settings, *asks
 
 
 @cache
