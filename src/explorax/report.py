@@ -66,6 +66,9 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 6px
 MARKS = {True: ("✓", "holds"), False: ("✗", "fails"), None: ("–", "soft")}
 FEW = 3  # sentences that are shown at once where a claim holds
 LONG = 80  # characters of a setting
+COMPILED_ONCE = (
+    "Curves that share a program compile it once, and these seconds count for the curve that is played first."
+)
 SMALLEST = 0.3  # a figure is not drawn smaller than this times its size in pixels; on narrow screens it scrolls
 
 BEATS = (
@@ -266,7 +269,7 @@ def _results(summaries: Sequence[Summary], measure: str) -> list[str]:
         "Compiling (s)",
         "Running (s)",
     )
-    html = [f"<h2>{title}</h2>"]
+    html = [f"<h2>{title}</h2>", f'<p class="soft">{COMPILED_ONCE}</p>']
     for panel in dict.fromkeys(one.panel for one in summaries):
         here = [one for one in summaries if one.panel == panel]
         counts = sorted({one.instances for one in here})

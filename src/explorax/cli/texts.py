@@ -55,8 +55,9 @@ files in the output directory:
                    figure2 for `reproduce deep`, theorems for `reproduce theorems`
   summary.csv      a row for each curve and panel: regret after the last round,
                    or average reward, with mean, standard error, quantiles and
-                   maximum over instances, seconds spent compiling and running,
-                   and the number of fits that did not converge
+                   maximum over instances, seconds spent compiling and running
+                   (curves that share a program compile it once, and the seconds
+                   count for the first), and fits that did not converge
   claims.json      each claim, whether it holds, and the evidence with numbers
   regret.parquet   a row for each instance and checkpoint: curve, policy, design,
                    environment, panel, instance, round, cumulative regret and
