@@ -1,0 +1,114 @@
+"""A log as arrays: what was on offer, what was chosen with which probability, and what it paid."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidReward, InvalidShape
+from explorax.log.features import Features
+
+LIMIT = 1e-9  # by how much probabilities may miss a sum of 1, for rounding in the log of another system
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedData:
+    """A log as arrays: n decisions among K arms, each with the reward of the arm that was chosen.
+
+    All of the log is looked at once, when it is made; what evaluates it need not look again.
+
+    Attributes:
+        arms: (n,) The place of the chosen arm, from 0 to K − 1.
+        rewards: (n,) The reward of the chosen arm.
+        features: The features of all arms in every row, or None if nothing is known of the arms.
+        names: (K,) The names of the arms.
+        propensities: (n,) The probability with which the chosen arm was chosen, or None if the log lacks it.
+        offered: (n, K) Whether each arm was on offer, or None if all always were.
+        all_propensities: (n, K) The probability of every arm, or None if the log lacks it.
+        contexts: (n, c) What was known before each decision as numbers, or None.
+        times: (n,) When each decision was made, in seconds, or None.
+        ids: (n,) The ids of the decisions, or None.
+    """
+
+    arms: np.ndarray
+    rewards: np.ndarray
+    features: Features | None
+    names: Sequence[Hashable]
+    propensities: np.ndarray | None = None
+    offered: np.ndarray | None = None
+    all_propensities: np.ndarray | None = None
+    contexts: np.ndarray | None = None
+    times: np.ndarray | None = None
+    ids: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        count, known = len(self), self.n_arms
+        for name, value in self.columns().items():
+            wanted = (count, known) if name in ("offered", "all_propensities") else (count,)
+            if value.shape[: len(wanted)] != wanted or value.ndim > 2:
+                raise InvalidShape(
+                    f"{name} must have shape {wanted}, got {value.shape}. Give one row for each decision."
+                )
+            if name != "offered" and not np.isfinite(value).all():
+                kind = (
+                    InvalidReward if name == "rewards" else InvalidFeatures if name == "contexts" else InvalidArgument
+                )
+                row = int(np.argmin(np.isfinite(value).reshape(count, -1).all(axis=1)))
+                raise kind(f"{name} must be finite, got NaN or infinity in row {row}. Leave such rows out of the log.")
+        if not np.issubdtype(self.arms.dtype, np.integer) or (
+            count and not 0 <= self.arms.min() <= self.arms.max() < known
+        ):
+            raise InvalidArgument(
+                f"arms must be whole numbers from 0 to {known - 1}, got {self.arms[:3]}…. Give the place of each arm in "
+                "names."
+            )
+        self._check_probabilities()
+
+    def _check_probabilities(self) -> None:
+        """Raise unless propensities are probabilities, and only what was on offer was chosen."""
+        every, rows = self.all_propensities, np.arange(len(self))
+        if self.propensities is not None and not np.all((self.propensities > 0) & (self.propensities <= 1 + LIMIT)):
+            row = int(np.argmin((self.propensities > 0) & (self.propensities <= 1 + LIMIT)))
+            raise InvalidArgument(
+                f"propensities must be above 0 and at most 1, got {self.propensities[row]} in row {row}. An arm that was "
+                "chosen had a chance: correct the row, or leave it out."
+            )
+        if self.offered is not None and not self.offered[rows, self.arms].all():
+            row = int(np.argmin(self.offered[rows, self.arms]))
+            raise InvalidArgument(
+                f"arms must be among those on offer, got {self.names[self.arms[row]]!r} in row {row}, which was not. "
+                "Correct the row, or leave it out."
+            )
+        if every is not None and not np.all((every >= 0) & (np.abs(every.sum(axis=1, keepdims=True) - 1) < 1e-6)):
+            raise InvalidArgument(
+                "all_propensities must be at least 0 and add up to 1 in each row. Give the probabilities of all arms."
+            )
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the arrays that have a row for each decision, by name, without those that the log lacks."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @property
+    def n_arms(self) -> int:
+        """The number K of arms."""
+        return len(self.names)
+
+    def some(self, rows: Any) -> "LoggedData":
+        """Return some rows of the log.
+
+        Args:
+            rows: What NumPy takes as an index of rows: a slice, places, or bools.
+
+        Returns:
+            The log of these rows, in this order.
+        """
+        places = np.arange(len(self))[rows]
+        columns = {name: value[places] for name, value in self.columns().items()}
+        features = None if self.features is None else self.features.some(places)
+        return LoggedData(features=features, names=self.names, **columns)
