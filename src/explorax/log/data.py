@@ -61,8 +61,8 @@ class LoggedData:
             count and not 0 <= self.arms.min() <= self.arms.max() < known
         ):
             raise InvalidArgument(
-                f"arms must be whole numbers from 0 to {known - 1}, got {self.arms[:3]}…. Give the place of each arm in "
-                "names."
+                f"arms must be whole numbers from 0 to {known - 1}, got {self.arms[:3]}…. Give the place of each "
+                "arm in names."
             )
         self._check_probabilities()
 
@@ -72,8 +72,8 @@ class LoggedData:
         if self.propensities is not None and not np.all((self.propensities > 0) & (self.propensities <= 1 + LIMIT)):
             row = int(np.argmin((self.propensities > 0) & (self.propensities <= 1 + LIMIT)))
             raise InvalidArgument(
-                f"propensities must be above 0 and at most 1, got {self.propensities[row]} in row {row}. An arm that was "
-                "chosen had a chance: correct the row, or leave it out."
+                f"propensities must be above 0 and at most 1, got {self.propensities[row]} in row {row}. An arm that "
+                "was chosen had a chance: correct the row, or leave it out."
             )
         if self.offered is not None and not self.offered[rows, self.arms].all():
             row = int(np.argmin(self.offered[rows, self.arms]))
