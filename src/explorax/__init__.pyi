@@ -20,6 +20,7 @@ from explorax.glm.fit import Fit as Fit
 from explorax.glm.fit import fit as fit
 from explorax.glm.problem import WeightedRows as WeightedRows
 from explorax.log.data import LoggedData as LoggedData
+from explorax.log.export import export_log as export_log
 from explorax.log.features import Features as Features
 from explorax.log.flat import log_table as log_table
 from explorax.log.obp import from_obp as from_obp

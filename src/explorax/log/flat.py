@@ -86,7 +86,7 @@ class FlatTable(NamedTuple):
 
     schema: Any  # of pyarrow
     batches: Iterator[Any]  # of pyarrow
-    rows: int
+    size: int  # the number of rows
 
 
 @contextlib.contextmanager

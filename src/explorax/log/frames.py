@@ -56,7 +56,8 @@ def as_numbers(name: str, given: Any) -> np.ndarray:
     missing = [row for row, value in enumerate(plain) if value is None or value != value]
     if missing:
         raise InvalidFeatures(
-            f"column {name!r} must have no missing values, got {len(missing)}, the first in row {missing[0]}. Fill them."
+            f"column {name!r} must have no missing values, got {len(missing)}, the first in row {missing[0]}. Fill "
+            "them."
         )
     kinds = {
         bool if isinstance(value, bool | np.bool_) else str if isinstance(value, str) else float for value in plain
@@ -75,8 +76,8 @@ def as_numbers(name: str, given: Any) -> np.ndarray:
     different = sorted(set(plain))
     if len(different) > tables.MOST_VALUES:
         raise InvalidFeatures(
-            f"column {name!r} must have at most {tables.MOST_VALUES} different values, got {len(different)}. Leave it out "
-            "if it is an identifier, or turn it into numbers."
+            f"column {name!r} must have at most {tables.MOST_VALUES} different values, got {len(different)}. Leave it "
+            "out if it is an identifier, or turn it into numbers."
         )
     place = {value: i for i, value in enumerate(different)}
     return np.eye(len(different))[[place[value] for value in plain]]

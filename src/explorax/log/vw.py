@@ -249,7 +249,8 @@ def parse_cb(text: str, path: str) -> Parsed:
         arms, told = [int(arm) - 1 for arm, _, _ in parts], [i for i, (_, colon, _) in enumerate(parts) if colon]
         if told:
             label = parse_label(line.labels[told[0]], path)
-            rows.append(Row(arms[told[0]], arms if len(arms) > 1 else None, *label, line.cells, []))
+            offered = arms if len(arms) > 1 else None
+            rows.append(Row(arms[told[0]], offered, *label, line.cells, [{}] * len(offered or ())))
     return Parsed(rows, len(lines) - len(rows), False)
 
 
@@ -326,7 +327,8 @@ def assembled(parsed: Parsed, names: Sequence[Any] | None) -> LoggedData:
 
 def features_of(rows: Sequence[Row], place: Mapping[Any, int], contexts: np.ndarray | None) -> dict[str, Any]:
     """Return what `LoggedData.of` is told of the features of arms."""
-    listed = [(i, place[arm], cells) for i, row in enumerate(rows) for arm, cells in zip(row.offered or (), row.own)]
+    pairs = [(i, pair) for i, row in enumerate(rows) for pair in zip(row.offered or (), row.own, strict=True)]
+    listed = [(i, place[arm], cells) for i, (arm, cells) in pairs]
     words = {i: {("a", escaped(arm))} for arm, i in place.items()}
     if all(cells.keys() <= words[arm] for _, arm, cells in listed):
         return {}
