@@ -55,8 +55,9 @@ class LoggedData:
         object.__setattr__(self, "names", tuple(self.names))
         count, known = len(self), self.n_arms
         for name, value in self.columns().items():
-            wanted = (count, known) if name in ("offered", "all_propensities") else (count,)
-            if value.shape[: len(wanted)] != wanted or value.ndim > 2:
+            wanted: tuple[int, ...] = (count, known) if name in ("offered", "all_propensities") else (count,)
+            wanted = (count, *(value.shape[1:2] or (1,))) if name == "contexts" else wanted
+            if value.shape != wanted:
                 raise InvalidShape(
                     f"{name} must have shape {wanted}, got {value.shape}. Give one row for each decision."
                 )
