@@ -71,7 +71,7 @@ def fixed(path, every=False):
     rng = np.random.default_rng(1)
     features = {name: rng.uniform(-1, 1, 3) for name in NAMES}
     played = Played(path)
-    agent = played.agent = Agent(lin_ts(), arms=features, draws=20, log=path, clock=played.clock)
+    agent = played.agent = Agent(uniform(), arms=features, log=path, clock=played.clock)
     on, waiting = list(NAMES), []
     for t in range(36):
         if t == 8:
@@ -134,7 +134,7 @@ def context(path):
     encoder = Encoder.fit(sample, interactions=[("topic", "user")])
     attributes = {"one": {"topic": "a"}, "t wo": {"topic": "b"}}
     played = Played(path)
-    agent = played.agent = Agent(lin_ts(), arms=attributes, encoder=encoder, draws=20, log=path, clock=played.clock)
+    agent = played.agent = Agent(uniform(), arms=attributes, encoder=encoder, log=path, clock=played.clock)
     for t in range(24):
         if t == 10:
             attributes["one"] = {"topic": "b"}

@@ -23,6 +23,7 @@ from explorax.log.flat import Offers
 from explorax.log.statuses import Statuses, opened
 from explorax.log.versions import Began, Versions, began
 
+CLOSE = 1e-6  # by how much probabilities may be off
 SHOWN = 3  # examples in a sentence
 SEQS = " UNION ALL ".join(f"SELECT seq FROM {table}" for table in schema.NUMBERED)
 KINDS = ", ".join(f"'{kind}'" for kind in recovery.HAPPENED)
@@ -51,7 +52,7 @@ WRONG = {  # sentence -> the query of what is wrong, which returns examples
     "Versions are numbers of decisions": """
         SELECT id FROM decisions WHERE version IN (SELECT seq FROM decisions)""",
 }
-COLUMNS = "d.id, d.arm, d.version, d.propensity, d.names, d.every, d.features, length(d.arms)"
+COLUMNS = "d.id, d.arm, d.version, d.propensity, d.names, d.every, d.features, d.arms"
 
 
 def problems(path: str | os.PathLike[str], *, fold: bool) -> Iterator[str]:
@@ -66,20 +67,28 @@ def problems(path: str | os.PathLike[str], *, fold: bool) -> Iterator[str]:
     """
     target = checked_path(path)
     with opened(target) as connection:
-        found = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
-        if found:
-            yield f"The file is damaged: {found[0]}."
-            return
-        for sentence, query in WRONG.items():
-            yield from examples(sentence, [each for (each,) in connection.execute(query)])
         try:
-            start = began(connection, target)
-            yield from wrong_decisions(connection, start)
-        except (ExploraxError, LookupError, TypeError, ValueError) as error:
-            yield f"The decisions do not fit the arms of the first snapshot: {error}"
-            return
-        if fold:
-            yield from wrong_states(connection, target)
+            yield from wrong_in(connection, target, fold)
+        except sqlite3.DatabaseError as error:
+            yield f"The file is damaged: {error}."
+
+
+def wrong_in(connection: sqlite3.Connection, path: Path, fold: bool) -> Iterator[str]:
+    """Yield what is wrong in a log that is open."""
+    found = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+    if found:
+        yield f"The file is damaged: {' '.join(found[0].split())}."
+        return
+    for sentence, query in WRONG.items():
+        yield from examples(sentence, [each for (each,) in connection.execute(query)])
+    try:
+        start = began(connection, path)
+        yield from wrong_decisions(connection, start)
+    except (ExploraxError, LookupError, TypeError, ValueError) as error:
+        yield f"The decisions do not fit the arms of the first snapshot: {error}"
+        return
+    if fold:
+        yield from wrong_states(connection, path)
 
 
 def examples(sentence: str, found: list[Any]) -> Iterator[str]:
@@ -91,26 +100,40 @@ def examples(sentence: str, found: list[Any]) -> Iterator[str]:
 
 def wrong_decisions(connection: sqlite3.Connection, start: Began) -> Iterator[str]:
     """Yield what is wrong with the arms, the features and the probabilities of decisions."""
-    offers = Offers(start, Versions.of(connection, start))
-    size = start.source.n_features * np.dtype(start.source.dtype).itemsize
-    foreign, cut, sums = [], [], []
+    known, source = Versions.of(connection, start), start.source
+    offers, place = Offers(start, known), {name: i for i, name in enumerate(known.names)}
+    size = source.n_features * np.dtype(source.dtype).itemsize
+    foreign, other, sums = [], [], []
     for rows in Statuses(connection, start.window).rows(COLUMNS):
-        for decision, arm, version, propensity, names, every, features, length in rows:
-            listed = offers.listed(names, version, length)
-            if listed is not None and arm not in json.loads(listed):
+        for decision, arm, version, propensity, names, every, features, table in rows:
+            listed = offers.listed(names, version, None if table is None else len(table))
+            on_offer = None if listed is None else json.loads(listed)
+            if on_offer is not None and arm not in on_offer:
                 foreign.append(decision)
-            if len(features) != size:
-                cut.append(decision)
-            if every is not None and offers.ordered(names, version):
-                chances = np.frombuffer(every) if len(every) % 8 == 0 else np.zeros(0)
-                on_offer = json.loads(listed or "[]")
-                fits = len(chances) == len(on_offer) and abs(chances.sum() - 1) < 1e-6 and np.all(chances >= 0)
-                if not (fits and propensity is not None and abs(chances[on_offer.index(arm)] - propensity) < 1e-6):
+                continue
+            told = np.frombuffer(features, source.dtype) if len(features) == size else np.zeros(0)
+            if source.kind == "fixed" and len(told):
+                fits = np.array_equal(told, known.told[known.which[known.eras(np.array([version]))[0], place[arm]]])
+            elif table is not None and on_offer is not None and len(told):
+                among = np.frombuffer(table, source.dtype).reshape(-1, source.n_features)
+                fits = len(among) == len(on_offer) and np.array_equal(told, among[on_offer.index(arm)])
+            else:
+                fits = len(told) == source.n_features
+            if not fits:
+                other.append(decision)
+            if every is not None and on_offer is not None and offers.ordered(names, version):
+                chances = np.frombuffer(every) if len(every) == 8 * len(on_offer) else np.zeros(len(on_offer))
+                stated = chances[on_offer.index(arm)] if propensity is None else propensity
+                if (
+                    abs(chances.sum() - 1) > CLOSE
+                    or chances.min() < 0
+                    or abs(chances[on_offer.index(arm)] - stated) > CLOSE
+                ):
                     sums.append(decision)
     yield from examples("The arms of decisions were not on offer", foreign)
-    yield from examples("The features of decisions are cut off", cut)
+    yield from examples("The features of decisions are not those of their arms", other)
     yield from examples(
-        "The probabilities of all arms do not add up to 1, or differ from the propensity, in decisions", sums
+        "The probabilities of all arms do not add up to 1, or contradict the propensity, in decisions", sums
     )
 
 

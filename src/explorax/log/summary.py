@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
