@@ -9,15 +9,8 @@ from explorax.glm import families
 from explorax.glm.fit import default_tolerance, fit
 from explorax.glm.history import Grouped
 from explorax.glm.memory import constant, exact
-from explorax.glm.memory.base import (
-    GRAM_RIDGE,
-    Estimator,
-    check_adoptable,
-    exact_root,
-    exact_widths,
-    same_numbers,
-    tilted_fit,
-)
+from explorax.glm.memory.base import GRAM_RIDGE, Estimator, check_adoptable, same_numbers
+from explorax.glm.memory.fits import exact_root, exact_widths, tilted_fit
 from explorax.glm.problem import hessian, posed
 from tests.glm.memory.wanted import wanted
 
