@@ -21,8 +21,8 @@ from explorax.glm.families import Family as Family
 from explorax.glm.fit import Fit as Fit
 from explorax.glm.fit import fit as fit
 from explorax.glm.problem import WeightedRows as WeightedRows
-from explorax.log.data import LoggedData as LoggedData
 from explorax.glm.weighted import Weighted as Weighted
+from explorax.log.data import LoggedData as LoggedData
 from explorax.networks import Network as Network
 from explorax.policies.base import AbsorbFn as AbsorbFn
 from explorax.policies.base import ActFn as ActFn

@@ -33,6 +33,7 @@ from explorax.policies.base import Policy, State
 from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
+ROUNDING = 64  # times the precision of the largest score: what may be between two ways to compute a score
 ACT = ("key", "state", "arms", "t", "mask")  # what `act` of a policy takes
 
 
@@ -163,6 +164,7 @@ class Decider:
             estimates, means, scores = (np.asarray(each) for each in (found, family.mean(found), action.scores))
         names, rows = offer.on_offer(0)
         added, random = (scores - estimates)[rows], not np.array_equal(action.scores, other.scores)
+        added[np.abs(added) <= ROUNDING * np.finfo(added.dtype).eps * np.abs(scores).max()] = 0
         nothing = np.zeros_like(added)
         apart = (added, nothing) if random else (nothing, added)
         own = names[int(np.flatnonzero(rows == int(action.arm))[0])]

@@ -101,7 +101,8 @@ class Learner(Shell):
             >>> agent.pending
             []
         """
-        self._live.look_at_the_clock(deferred=True)
+        self._live.check_has_window()
+        self._live.look_at_the_clock()
 
     def learn_from(self, log: LoggedData, weights: Sequence[float] | np.ndarray | None = None) -> None:
         """Learn all rewards of a log that another system made.

@@ -54,6 +54,8 @@ class Live:
         clock: Callable[[], float] | None = None,
     ) -> None:
         check_whole("max_pending", max_pending, 1)
+        if window is not None:
+            window.check(decider.policy, decider.source.dtype)
         self.decider, self.window, self.lock = decider, window, threading.Lock()
         forced = forced_rounds(state) if decider.source.settles else math.inf
         self.now = Now(Packed.of(state), own, compiled.room(state), forced=forced)
@@ -248,6 +250,14 @@ class Live:
                 "withdraw decisions that were not shown."
             )
 
+    def check_has_window(self) -> None:
+        """Raise if the agent has no reward window."""
+        if self.window is None:
+            raise InvalidArgument(
+                "Only an agent with a reward window has windows to close and decisions to activate, and this one is "
+                "without a reward_window. Make it with reward_window, the seconds that a reward may take."
+            )
+
     def close_windows(self, time: float) -> None:
         """Learn the rewards of decisions whose windows are over by now, in the order of the decisions."""
         if not self.pending.is_due(time):
@@ -279,7 +289,8 @@ class Live:
 
     def activate(self, decision_id: int | Sequence[int] | np.ndarray) -> None:
         """Note that deferred decisions were shown."""
-        self.look_at_the_clock(deferred=True)
+        self.check_has_window()
+        self.look_at_the_clock()
         with self.lock:
             self.settle()
             ids, _ = as_ids(decision_id)

@@ -59,7 +59,8 @@ def rewards_of_prior(family: Family, ridge: float, mean: ArrayLike, precision: A
         )
     scores = directions.T @ center
     means, slopes = (np.asarray(function(scores), float) for function in (family.mean, family.slope))
-    weights = left / slopes
+    with np.errstate(divide="ignore"):
+        weights = left / slopes
     if not np.isfinite(weights).all():
         raise InvalidArgument(
             f"mean must give scores at which rewards vary, got scores up to {np.abs(scores).max():g}, where the family "
