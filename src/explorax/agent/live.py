@@ -87,7 +87,8 @@ class Live:
         explain: bool = False,
     ) -> Decision:
         """Make the next decision, and let it wait for its reward."""
-        self.look_at_the_clock(deferred)
+        if deferred or self.window is not None:
+            self.look_at_the_clock(deferred)
         now, decider = self.now, self.decider
         offer = decider.source.offer(now.arms, given, among)
         if exclude is not None:
@@ -170,21 +171,21 @@ class Live:
         """Replace the state by the one that has learned these rewards, or raise and change nothing."""
         ids, single = as_ids(decision_id)
         rewards = compiled.as_rewards(reward, len(ids), single)
-        self.look_at_the_clock()
+        if self.window is not None:
+            self.look_at_the_clock()
         with self.lock:
             self.settle()
             if self.window is None:
-                self.take_in(ids, rewards, partial(self.record.rewarded, ids, rewards))
+                self.take_in(ids, rewards, self.record.rewarded)
             else:
                 self.tell(ids, rewards)
 
     def settle(self) -> None:
         """Make up for what an interrupt has left undone after it was logged."""
-        self.now = self.record.settled(self.now)
+        if self.record.unfinished is not None:
+            self.now = self.record.settled(self.now)
 
-    def take_in(
-        self, ids: Sequence[int], rewards: Any, written: Callable[[Now], Now], lost: Sequence[int] = ()
-    ) -> None:
+    def take_in(self, ids: Sequence[int], rewards: Any, written: Callable[..., Now], lost: Sequence[int] = ()) -> None:
         """Learn rewards of decisions that wait, and forget these and those that are lost, once all that is written."""
         now, pending, policy = self.now, self.waiting(), self.decider.policy
         pulled = pending.hold(ids)  # none of them is dropped meanwhile
@@ -196,7 +197,8 @@ class Live:
                 if now.arms.reused:
                     now, pulled = self.with_rows_of(pulled)
                 packed, ahead = self.learned(now, pulled.paid(rewards), pending.is_only(ids))
-            self.now = written(Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, now.version))
+            coming = Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, now.version)
+            self.now = written(coming, ids, rewards)
             pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
             if lost:
                 pending.withdraw(lost)
@@ -266,7 +268,11 @@ class Live:
             self.settle()
             due = self.waiting().hold_due(time)
             if due.paid or due.lost:
-                self.take_in(due.paid, np.array(due.rewards), partial(self.record.closed, due, time), due.lost)
+
+                def closed(coming: Now, *_: Any) -> Now:
+                    return self.record.closed(due, time, coming)
+
+                self.take_in(due.paid, np.array(due.rewards), closed, due.lost)
 
     def tell(self, ids: Sequence[int], rewards: Any) -> None:
         """Keep rewards until the windows of their decisions are over."""

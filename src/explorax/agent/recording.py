@@ -50,6 +50,8 @@ class Event(NamedTuple):
 class Unrecorded:
     """No log: what happens is in memory only."""
 
+    unfinished: Now | None = None  # what comes next, if an interrupt may have left it to come
+
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self.clock = clock
 
@@ -85,7 +87,7 @@ class Unrecorded:
         """Let decisions wait for their rewards; return their ids."""
         return pending.made(asked.first, picks.row, picks.features, self.now(), asked.deferred)
 
-    def rewarded(self, ids: Sequence[int], rewards: Any, coming: Now) -> Now:
+    def rewarded(self, coming: Now, ids: Sequence[int], rewards: Any) -> Now:
         """Return what comes after rewards were learned."""
         return coming
 
@@ -123,7 +125,6 @@ class Recorded(Unrecorded):
     def __init__(self, to: writer.Writer, clock: Callable[[], float] = time.time) -> None:
         super().__init__(clock)
         self.writer = to
-        self.unfinished: Now | None = None  # what comes next, if the file has it
         self.unwritten: list[Event] = []  # decisions that were dropped while nothing could be written
         self.since = 0  # rewards since the last snapshot
 
@@ -191,7 +192,7 @@ class Recorded(Unrecorded):
             self.write([], self.unwritten, moment)
             self.unwritten = []
 
-    def rewarded(self, ids: Sequence[int], rewards: Any, coming: Now) -> Now:
+    def rewarded(self, coming: Now, ids: Sequence[int], rewards: Any) -> Now:
         """Write rewards that were learned; return what comes next, with its version."""
         moment = self.now()
         with self.writer.lock:

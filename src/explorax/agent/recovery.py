@@ -76,7 +76,7 @@ class Rewarded(NamedTuple):
     def replay(self, live: Live) -> None:
         """Learn the rewards, or keep them until the windows of their decisions are over."""
         if live.window is None:
-            live.take_in(self.ids, np.array(self.rewards), lambda coming: coming)
+            live.take_in(self.ids, np.array(self.rewards), lambda coming, *_: coming)
         else:
             live.pending.tell(self.ids, self.rewards)
 
