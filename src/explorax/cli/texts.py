@@ -27,6 +27,7 @@ examples:
   explorax run mine.toml                     run that study
   explorax report results/logistic           write the report anew
   explorax policies                          list all policies
+  explorax log show decisions.db             print what is in the log of an agent
   explorax theory --features 5 --rounds 50000
 
 `explorax COMMAND --help` describes each command.
