@@ -89,7 +89,7 @@ INTERNAL = {
     "explorax.experiments.study": "Drawing check_labels check_name each_policy_once taken",
     "explorax.experiments.theorems": "Kind Promise kind_of",
     "explorax.glm.families": "as_rewards bernoulli_slope check_rewards sample_bernoulli sample_gaussian sample_poisson",
-    "explorax.glm.history": "check_forgetting check_room discounted limited_rows weighted_gram",
+    "explorax.glm.history": "check_room discounted limited_rows weighted_gram",
     "explorax.networks": "Layer check_network glorot",
     "explorax.runner": "Keeper check_memory check_panel on_accelerator",
 }
