@@ -34,6 +34,12 @@ AREAS = {
         "Decide for real: an agent keeps arms, decisions that wait for rewards, and what was learned.",
         ("explorax.agent",),
     ),
+    "logs": Area(
+        "Logs",
+        "Logs of decisions and rewards as arrays and tables: read from agents, made of anyone's data, exchanged with "
+        "other packages.",
+        ("explorax.log",),
+    ),
     "policies": Area(
         "Policies",
         "What a policy is, how one is found by name, the settings that policies share, and networks. The policies "
