@@ -1,5 +1,6 @@
 """Logs as arrays, made of what people have."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -71,7 +72,8 @@ def test_other_columns():
 
 def test_some_rows_keep_what_belongs_to_them():
     features = np.random.default_rng(0).normal(size=(3, 2, 4))
-    data = LoggedData.of(ARMS, REWARDS, features=features, ids=[1, 2, 3]).some([2, 0])
+    data = replace(LoggedData.of(ARMS, REWARDS, features=features, ids=[1, 2, 3]), left_out=4).some([2, 0])
+    assert data.left_out == 4
     assert data.rewards.tolist() == [2.5, 1.0]
     assert data.ids.tolist() == [3, 1]
     np.testing.assert_array_equal(data.features.table(np.arange(2)), features[[2, 0]])
