@@ -127,7 +127,7 @@ class Learner(Shell):
 
         Example:
             >>> import explorax
-            >>> agent = explorax.Agent(explorax.lin_ucb(scale=0.0), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+            >>> agent = explorax.Agent(explorax.greedy(warmup="none"), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
             >>> log = explorax.LoggedData.of(["blue", "red", "blue"], [1.0, 0.0, 1.0], names=["red", "blue"])
             >>> agent.learn_from(log)
             >>> agent.choose().arm
