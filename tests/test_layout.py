@@ -23,6 +23,7 @@ EXTRAS = {  # beside jax and numpy
 TESTED_ELSEWHERE = {
     "__init__.py": "test_public_names.py looks at its names, cli/test_cli.py at what it imports",
     "__main__.py": "test_runner.py in runner/ and test_commands.py in cli/ start it",
+    "data_files.py": "test_datasets.py and test_open_bandit.py, whose files they are",
     "lockstep.py": "test_simulation.py, whose simulations are this loop",
     "registry.py": "contract/test_policies.py puts every entry to the test, test_public_names.py its builders",
     "environments/base.py": "environments/test_environments.py: the records that all environments fill",
