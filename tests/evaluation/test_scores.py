@@ -132,6 +132,7 @@ def test_some_rows():
     some = whole.some([5, 5, 0])
     np.testing.assert_array_equal(some.lower, whole.lower[[5, 5, 0]])
     assert whole.some(slice(3)).size == 3
+    assert some.reward_range == (0, 1)
     assert scored(**BLOCK).some([0]).spread is None
 
 
@@ -173,6 +174,8 @@ def test_bad_input_is_refused(error, changes, words):
 def test_blocks_of_different_kinds_are_not_joined():
     with pytest.raises(InvalidArgument, match="blocks must not be empty"):
         joined([])
+    with pytest.raises(InvalidArgument, match="blocks must all have the same reward_range"):
+        joined([scored(**BLOCK, reward_range=(0, 1)), scored(**BLOCK, reward_range=(0, 2))])
     with pytest.raises(InvalidArgument, match="blocks must all have spread or all lack it, got 1 of 2"):
         joined([scored(**BLOCK), scored(**BLOCK, all_propensities=EVERY)])
 

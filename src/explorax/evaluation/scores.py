@@ -41,6 +41,8 @@ LARGEST_CAP = 10.0  # the bound of k_t
 class Scores(NamedTuple):
     """What a log says of one target, row by row: vectors of length n, or None for what the log does not tell.
 
+    `reward_range` alone is not a vector.
+
     Attributes:
         rewards: r_t.
         weights: w_t.
@@ -51,6 +53,7 @@ class Scores(NamedTuple):
         lower: φ_t for rewards scaled to [0, 1]; None if the range of rewards is not known.
         caps: k_t, so that `lower` and `upper` are at least −k_t; None if the range of rewards is not known.
         upper: φ_t of the mirrored problem, which has 1 − r and 1 − q̂ for r and q̂; None like `lower`.
+        reward_range: The least and the largest reward that can ever be; None if it is not known.
     """
 
     rewards: np.ndarray
@@ -62,6 +65,7 @@ class Scores(NamedTuple):
     lower: np.ndarray | None = None
     caps: np.ndarray | None = None
     upper: np.ndarray | None = None
+    reward_range: tuple[float, float] | None = None
 
     @property
     def size(self) -> int:
@@ -77,7 +81,8 @@ class Scores(NamedTuple):
         Returns:
             The scores of these rows, in this order.
         """
-        return Scores._make(None if column is None else column[rows] for column in self)
+        columns = (None if column is None else column[rows] for column in self[:-1])
+        return Scores._make((*columns, self.reward_range))
 
 
 def scored(
@@ -147,7 +152,9 @@ def scored(
         scores = scores._replace(spread=spread, unsupported=np.sum(np.where(every > 0, 0, target), axis=1))
     if reward_range is None:
         return scores
-    low, scale = _range(reward_range, rewards)
+    low, high = _checked_range(reward_range, rewards)
+    scale = high - low
+    scores = scores._replace(reward_range=(low, high))
     scaled = (rewards - low) / scale
     if predictions is None or (every is None and least_propensity is None):
         return scores._replace(lower=weights * scaled, caps=np.zeros(count), upper=weights * (1 - scaled))
@@ -178,8 +185,13 @@ def joined(blocks: Sequence[Scores]) -> Scores:
     """
     if not blocks:
         raise InvalidArgument("blocks must not be empty, got none. Give the scores of at least one block.")
-    columns = []
-    for name, column in zip(Scores._fields, zip(*blocks, strict=True), strict=True):
+    if len({block.reward_range for block in blocks}) > 1:
+        raise InvalidArgument(
+            f"blocks must all have the same reward_range, got {blocks[0].reward_range} and others. Score all blocks "
+            "with the same arguments."
+        )
+    columns: list[Any] = []
+    for name, column in zip(Scores._fields[:-1], zip(*(block[:-1] for block in blocks), strict=True), strict=True):
         lacking = sum(each is None for each in column)
         if lacking not in (0, len(blocks)):
             raise InvalidArgument(
@@ -187,7 +199,7 @@ def joined(blocks: Sequence[Scores]) -> Scores:
                 "blocks with the same arguments."
             )
         columns.append(None if lacking else np.concatenate(column))
-    return Scores._make(columns)
+    return Scores._make((*columns, blocks[0].reward_range))
 
 
 def cap(t: Any) -> np.ndarray:
@@ -206,8 +218,8 @@ def cap(t: Any) -> np.ndarray:
     return np.minimum(np.sqrt(t / np.log(t + 2)) / 2, LARGEST_CAP)
 
 
-def _range(reward_range: tuple[float, float], rewards: np.ndarray) -> tuple[float, float]:
-    """Return the least reward and the width of the range, or raise unless all rewards lie in it."""
+def _checked_range(reward_range: tuple[float, float], rewards: np.ndarray) -> tuple[float, float]:
+    """Return the least and the largest reward, or raise unless all rewards lie between them."""
     low, high = (float(each) for each in reward_range)
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise InvalidArgument(
@@ -221,7 +233,7 @@ def _range(reward_range: tuple[float, float], rewards: np.ndarray) -> tuple[floa
             f"rewards must lie in the range from {low:g} to {high:g}, got {rewards[row]:g} in row {row}. Give the "
             "least and the largest reward that can ever be as reward_range."
         )
-    return low, high - low
+    return low, high
 
 
 def _check(
