@@ -27,9 +27,9 @@ from explorax.agent.packing import Packed, Packing
 from explorax.agent.pulled import Pulled
 from explorax.agent.rule import Rule, one_rule
 from explorax.errors import InvalidArgument
+from explorax.evaluation.reward_models import fixed_arms
 from explorax.evaluation.targets import first_state
 from explorax.log.data import LIMIT, LoggedData
-from explorax.log.features import FixedFeatures
 from explorax.policies.base import ActFn, Policy, State, UpdateFn
 from explorax.programs import kept as kept_programs
 
@@ -37,9 +37,9 @@ BLOCK = 2**22  # numbers in the features of the rows that are replayed at a time
 LEAST_ROWS, MOST_ROWS = 64, 4096
 
 ASSUMPTION = (
-    "{name} was replayed with what it learns on the way: {kept} of {count} rows were kept, with c = {bound:.3g}. This is "
-    "right if every arm that it may choose had a propensity of at least c, and if what a row offers does not depend on "
-    "the arms chosen before."
+    "{name} was replayed with what it learns on the way: {kept} of {count} rows were kept, with c = {bound:.3g}. This "
+    "is right if every arm that it may choose had a propensity of at least c, and if what a row offers does not depend "
+    "on the arms chosen before."
 )
 
 
@@ -66,19 +66,19 @@ def replay(policy: Policy, log: LoggedData, least_propensity: float | None = Non
     check_possible(policy, log.rewards, "float64")
     features, n_arms = log.features, log.n_arms
     assert features is not None
-    fixed = isinstance(features, FixedFeatures)
-    each = 1 if fixed else n_arms * features.shape[1]
+    matrix = fixed_arms(features)
+    each = 1 if matrix is not None else n_arms * features.shape[1]
     size = min(int(np.clip(BLOCK // each, LEAST_ROWS, MOST_ROWS)), max(LEAST_ROWS, 1 << (len(log) - 1).bit_length()))
     count, taken = 0, np.zeros(len(log), bool)
     rule = one_rule(policy.act, None, None, 0)
     with jax.enable_x64(True):
         packed, key = Packed.of(state), jax.random.key(seed)
-        played = program(rule, policy.update, packed.packing, size, features.shape, fixed)
+        played = program(rule, policy.update, packed.packing, size, features.shape, matrix is not None)
         arrays = packed.arrays
         for start in range(0, len(log), size):
             rows = np.minimum(np.arange(start, start + size), len(log) - 1)
             offered = np.ones((size, n_arms), bool) if log.offered is None else log.offered[rows]
-            tables = np.asarray(features.matrix if fixed else features.table(rows), float)  # type: ignore[attr-defined]
+            tables = features.table(rows).astype(float) if matrix is None else matrix
             chances = np.where(np.arange(start, start + size) < len(log), bound / log.propensities[rows], 0)
             given = tables, offered, log.arms[rows], log.rewards[rows].astype(float), chances
             arrays, count, here = played(jax.random.fold_in(key, start), arrays, count, *given)

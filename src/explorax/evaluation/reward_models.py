@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, NotFinite, UnknownName, shown
@@ -149,6 +150,11 @@ def described(log: LoggedData) -> Features:
     return FixedFeatures(names) if log.contexts is None else ContextFeatures(log.contexts, names)
 
 
+def fixed_arms(features: Features) -> np.ndarray | None:
+    """Return the (K, d) features of the arms if they are the same in every row of a log, else None."""
+    return np.asarray(features.matrix, float) if isinstance(features, FixedFeatures) else None
+
+
 def suitable_family(rewards: np.ndarray) -> str:
     """Return the family of rewards by their values: "bernoulli" if all are 0 or 1, "gaussian" otherwise."""
     return "bernoulli" if np.isin(rewards, (0, 1)).all() else "gaussian"
@@ -228,7 +234,7 @@ class GLM(NamedTuple):
             """Return the mean of each arm in some rows."""
             scores = _alike(features, rows, lambda table: table @ theta[1:] + theta[0])
             with jax.enable_x64(True), np.errstate(over="ignore"):
-                return np.asarray(self.family.mean(scores))
+                return np.asarray(self.family.mean(jnp.asarray(scores)))
 
         return predict
 
@@ -256,18 +262,19 @@ class Sklearn(NamedTuple):
 
 def _alike(features: Features, rows: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Return a function (…, K, d) → (…, K) of the features in some rows, computed once if they are always the same."""
-    if isinstance(features, FixedFeatures):
-        return np.broadcast_to(function(features.matrix), (len(rows), features.shape[0]))
+    matrix = fixed_arms(features)
+    if matrix is not None:
+        return np.broadcast_to(function(matrix), (len(rows), len(matrix)))
     return function(features.table(rows))
 
 
 def _history(log: LoggedData, features: Features, rows: np.ndarray) -> Grouped:
     """Return the rewards of some rows, grouped by arm if features are fixed, else padded to one of a few sizes."""
-    arms, rewards = log.arms[rows], log.rewards[rows]
-    if isinstance(features, FixedFeatures):
-        counts = np.bincount(arms, minlength=log.n_arms).astype(float)
-        return Grouped(with_one(features.matrix.astype(float)), counts, np.bincount(arms, rewards, log.n_arms))
-    size = next(size for size in SIZES if size >= len(rows))
-    table = np.zeros((size, 1 + features.shape[1]))
-    table[: len(rows)] = with_one(features.chosen(rows, arms).astype(float))
-    return Grouped(table, *(np.pad(each, (0, size - len(rows))) for each in (np.ones(len(rows)), rewards)))
+    arms, rewards, table = log.arms[rows], log.rewards[rows], fixed_arms(features)
+    if table is not None:
+        counts, sums = np.bincount(arms, minlength=len(table)), np.bincount(arms, rewards, len(table))
+    else:
+        room = next(size for size in SIZES if size >= len(rows)) - len(rows)
+        table = np.pad(features.chosen(rows, arms).astype(float), ((0, room), (0, 0)))
+        counts, sums = np.pad(np.ones(len(rows)), (0, room)), np.pad(rewards.astype(float), (0, room))
+    return Grouped(*(jnp.asarray(each, float) for each in (with_one(table), counts, sums)))

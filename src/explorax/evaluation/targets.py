@@ -25,8 +25,8 @@ from explorax.agent.propensity import DRAWS
 from explorax.agent.pulled import Pulled
 from explorax.errors import InvalidArgument, InvalidShape, shown
 from explorax.evaluation.frozen import Chances, Frozen
+from explorax.evaluation.reward_models import fixed_arms
 from explorax.log.data import LoggedData
-from explorax.log.features import FixedFeatures
 from explorax.policies.base import Policy, State
 
 LIMIT = 1e-6  # by how much probabilities may miss a sum of 1
@@ -90,14 +90,14 @@ class OfPolicy(Target):
                 "log must have features of the arms to evaluate a policy, got features=None. Read the log with "
                 "features, or give the policy's probabilities as an array."
             )
-        self.fixed, self.chances = isinstance(log.features, FixedFeatures), Chances(what, seed)
+        self.matrix, self.chances = fixed_arms(log.features), Chances(what, seed)
         self.note = " ".join(filter(None, [note, DRAWN if self.chances.estimated else ""]))
 
     def probabilities(self, rows: np.ndarray, features: np.ndarray | None, offered: np.ndarray) -> np.ndarray:
         """Return the probabilities of all arms in a block of rows."""
+        if self.matrix is not None:
+            return self.chances.of_alike(int(rows[0]), self.matrix, offered)
         assert features is not None
-        if self.fixed:
-            return self.chances.of_alike(int(rows[0]), features[0], offered)
         return self.chances.of_each(int(rows[0]), features, offered)
 
 
@@ -129,7 +129,7 @@ class OfAgent(Target):
                     f"policies must have an arm to choose in each row, got an agent without one in row {row}. Leave "
                     "out such rows, or restore the agent's arms."
                 )
-            names = [self.names[place] for place in np.flatnonzero(mask)]
+            names = [name for name, on in zip(self.names, mask, strict=True) if on]
             told = self.decider.propensities(self.now, self.count, None, names)
             chances[[self.names.index(name) for name in told.arms]] = told.probabilities
         return found[which.reshape(-1)]
@@ -226,10 +226,9 @@ def first_state(policy: Policy, log: LoggedData, seed: int) -> State:
             "log must have features of the arms for a policy to learn from it, got features=None. Read the log with "
             "features."
         )
-    fixed = isinstance(log.features, FixedFeatures)
-    arms = np.asarray(log.features.matrix, float) if fixed else log.features.shape[1]  # type: ignore[attr-defined]
+    arms = fixed_arms(log.features)
     with jax.enable_x64(True):
-        return policy.init(arms, jax.random.key(seed))
+        return policy.init(log.features.shape[1] if arms is None else arms, jax.random.key(seed))
 
 
 def trained(what: Learning, log: LoggedData, count: int, seed: int) -> Target:
