@@ -41,9 +41,11 @@ class Target(ABC):
     Attributes:
         note: What a reader must know of how the probabilities came about, with `{name}` for that of the target; empty
             if there is nothing.
+        reads_features: Whether the probabilities depend on the features that the log has in each row.
     """
 
     note: str = ""
+    reads_features: bool = True
 
     @abstractmethod
     def probabilities(self, rows: np.ndarray, features: np.ndarray | None, offered: np.ndarray) -> np.ndarray:
@@ -61,6 +63,8 @@ class Target(ABC):
 
 class Given(Target):
     """Probabilities that are given as an array."""
+
+    reads_features = False
 
     def __init__(self, table: np.ndarray) -> None:
         self.table = table
@@ -103,6 +107,8 @@ class OfPolicy(Target):
 
 class OfAgent(Target):
     """The probabilities of an agent with arms of its own, by name, as it is now."""
+
+    reads_features = False
 
     def __init__(self, agent: Agent, log: LoggedData, seed: int) -> None:
         live, policy = agent._live, agent.policy
