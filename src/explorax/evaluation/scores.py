@@ -35,7 +35,7 @@ import numpy as np
 from explorax.errors import InvalidArgument, InvalidReward, InvalidShape
 
 LIMIT = 1e-6  # by how much probabilities may miss their sum or each other, for rounding in the log of another system
-LARGEST_CAP = 10.0  # the bound of k_t
+CAPS = (3.0, 20.0)  # the least and the largest k_t
 
 
 class Scores(NamedTuple):
@@ -206,7 +206,7 @@ def cap(t: Any) -> np.ndarray:
     """Return k_t, how much the control variate may take from the score of row t.
 
     It depends on t alone, so that it is known in advance.  A large cap lets the model act where weights are large, and
-    costs a summand (1 + k) log(1/α) / n of an interval's width.
+    costs a summand of the order (1 + k) log(1/α) / n of an interval's width, so caps grow slowly.
 
     Args:
         t: The numbers of rows, from 1 on.
@@ -215,7 +215,7 @@ def cap(t: Any) -> np.ndarray:
         k_t for each of them.
     """
     t = np.asarray(t, float)
-    return np.minimum(np.sqrt(t / np.log(t + 2)) / 2, LARGEST_CAP)
+    return np.clip(np.sqrt(t / np.log(t + 2)) / 8, *CAPS)
 
 
 def _checked_range(reward_range: tuple[float, float], rewards: np.ndarray) -> tuple[float, float]:
