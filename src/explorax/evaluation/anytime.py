@@ -34,7 +34,8 @@ import numpy as np
 
 from explorax.evaluation.bounded import Bounded
 
-MOST = 0.75  # of λ
+MOST = 0.3  # of λ: as large a stake as pays while little is known of the variance
+PRIOR = 5  # the variance that is assumed at first, and the number of rows that it counts for
 
 
 class Path(NamedTuple):
@@ -81,7 +82,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def before_each_row(cls, scores: np.ndarray) -> "Moments":
-        """Return the moments before each row, as if a row before the first one had the mean 1/2 and the variance 1/4.
+        """Return the moments before each row, where at first the mean is 1/2 and the variance that of large weights.
 
         Args:
             scores: (n,) φ_t.
@@ -91,7 +92,7 @@ class Moments(NamedTuple):
         """
         times = np.arange(1, len(scores) + 1)
         mean = np.clip((0.5 + before(scores)) / times, 0, 1)
-        return cls(mean, (0.25 + before((scores - mean) ** 2)) / times)
+        return cls(mean, (PRIOR**2 + before((scores - mean) ** 2)) / (times - 1 + PRIOR))
 
 
 def before(values: np.ndarray) -> np.ndarray:

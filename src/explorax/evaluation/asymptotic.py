@@ -1,8 +1,8 @@
 """Intervals from the normal distribution, for many rows.
 
-An estimate plus and minus normal quantiles times its standard error.  The standard error comes from what each row adds
-to the error (`explorax.evaluation.estimate`): for the ratios snips and sndr the delta method on both sums, which takes no
-denominator as fixed, for adaptive_dr the adaptive weights, for all others the plain variance of the terms.
+An estimate plus and minus normal quantiles times its standard error, which comes from what each row adds to the error
+(`explorax.evaluation.estimate`): for the ratios snips and sndr by the delta method on both sums, which takes no
+denominator as fixed, for adaptive_dr with the adaptive weights, for all others as the plain variance of the terms.
 
 What is proven: coverage in the limit of many rows, for independent rows; for logs of policies that learn, in which
 variances depend on what happened, that of adaptive_dr alone.  Where few rows carry most of the weight the interval is
