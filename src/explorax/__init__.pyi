@@ -28,6 +28,8 @@ from explorax.glm.fit import Fit as Fit
 from explorax.glm.fit import fit as fit
 from explorax.glm.problem import WeightedRows as WeightedRows
 from explorax.log.data import LoggedData as LoggedData
+from explorax.log.features import Features as Features
+from explorax.log.reading import read_log as read_log
 from explorax.networks import Network as Network
 from explorax.policies.base import ActFn as ActFn
 from explorax.policies.base import Action as Action

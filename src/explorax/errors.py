@@ -9,6 +9,7 @@
     │   ├── UnknownDecision        the decision to be rewarded does not wait for a reward
     │   │   └── AlreadyRewarded    … because its reward is already known
     │   ├── InvalidSnapshot        a file is not a snapshot, or cannot be understood
+    │   ├── InvalidLog             a file is not a log of decisions, or cannot be understood
     │   └── TheoryNotApplicable    a precondition of a theorem does not hold
     ├── NoMaximumLikelihood        the estimate without a ridge does not exist
     ├── NotFinite                  a state holds NaN or infinity, or an update would have left them there
@@ -163,6 +164,10 @@ class AlreadyRewarded(UnknownDecision):
 
 class InvalidSnapshot(InvalidArgument):
     """A file that is not a snapshot of an agent, or that is damaged or cannot be understood."""
+
+
+class InvalidLog(InvalidArgument):
+    """A file that is not a log of decisions, or that is truncated, damaged, or of a newer format."""
 
 
 class NoMaximumLikelihood(ExploraxError):

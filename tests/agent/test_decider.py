@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from explorax import errors, make
-from explorax.agent.decider import Decider, Live, Now, checked_policy
+from explorax.agent.decider import Decider, Now, checked_policy
+from explorax.agent.kinds import read_source
+from explorax.agent.live import Live
 from explorax.agent.packing import Packed
-from explorax.agent.sources import read_source
 from explorax.policies.base import Policy
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (6, 3))
@@ -61,7 +62,7 @@ def test_what_changes_is_replaced_as_a_whole():
         live.learn(live.choose(None, None).id, np.nan)
     assert live.now.learned == [first.id]
     live.switch("a", False)
-    live.put(type(own).added, "g", [1.0, 2.0, 3.0])
+    live.put("added", "g", [1.0, 2.0, 3.0])
     assert before.arms.names == own.names
     assert live.now.arms.by_name() == dict.fromkeys("bcdefg", True) | {"a": False}
 

@@ -13,8 +13,8 @@ def test_settings_have_the_names_of_today():
     assert schema["settings"] is settings
     assert schema_today({"format": 2, "settings": None})["settings"] is None
     now = {"format": 3, "settings": {"features": 3}}  # former, and no setting today: it is for the policy to refuse
-    assert schema_today(now) == {**now, "rowless": []}
-    assert schema_today({"format": 5, "settings": {}}) == {"format": 5, "settings": {}}
+    assert schema_today(now) == {**now, "rowless": [], "reward_window": None, "default_reward": None}
+    assert schema_today({"format": 6, "settings": {}}) == {"format": 6, "settings": {}}
 
 
 def test_the_first_format_knew_no_ids():

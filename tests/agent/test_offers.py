@@ -9,9 +9,9 @@ from explorax import Encoder, arm_sets, errors, make
 from explorax.agent.arm_tables import Pick
 from explorax.agent.compiled import GROUP
 from explorax.agent.decider import Decider
+from explorax.agent.kinds import read_source
 from explorax.agent.packing import Packed
 from explorax.agent.rule import key_at
-from explorax.agent.sources import read_source
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (5, 3))
 ENCODER = Encoder.fit([{"user": user, "age": age} for user in "ab" for age in (1.0, 2.0, 4.0)])

@@ -253,7 +253,7 @@ def rewritten(path, **changes):
 
 def spoil_bits(path):
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 255
+    content[content.index(b"explorax agent")] ^= 255
     path.write_bytes(bytes(content))
 
 

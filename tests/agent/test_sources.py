@@ -5,8 +5,9 @@ import pytest
 
 from explorax import Encoder, arm_sets, errors, make
 from explorax.agent.decider import Decider
+from explorax.agent.kinds import KINDS, read_source
 from explorax.agent.packing import Packed
-from explorax.agent.sources import KINDS, ArmSource, Fixed, read_source
+from explorax.agent.sources import ArmSource, Fixed
 from explorax.policies.base import Policy
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (5, 3))

@@ -5,24 +5,27 @@ make the same decisions, which are those of `simulate` with one instance and the
 """
 
 import os
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 import jax
-import numpy as np
 
-from explorax.agent import archive, own_arms, propensity, snapshot
+from explorax.agent import archive, propensity, recovery, snapshot
 from explorax.agent.arm_tables import Among, AmongEach
-from explorax.agent.decider import Decider, Live, checked_policy
+from explorax.agent.decider import Decider, checked_policy
 from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.encoding import Encoder
-from explorax.agent.sources import read_source
+from explorax.agent.kinds import read_source
+from explorax.agent.learner import Learner
+from explorax.agent.live import Live
+from explorax.agent.reward_window import Window
 from explorax.checks import check_whole
 from explorax.errors import UnknownName
-from explorax.policies.base import Policy, State
+from explorax.policies.base import Policy
 
 
-class Agent:
+class Agent(Learner):
     """A policy with state, which decides now and is paid later.
 
     There are four kinds of arms, depending on how the agent is made:
@@ -56,6 +59,16 @@ class Agent:
         max_pending: The number of decisions that may wait for their rewards; beyond it the oldest are dropped.
             Default: 100 000.
         dtype: The precision, "float64" or "float32", whatever the default of JAX is.  Default: "float64".
+        reward_window: The seconds after a decision in which its reward may come.  All rewards are then learned when
+            their windows are over, in the order of the decisions, so that fast ones are not favored.  Default: rewards
+            are learned when they come, whenever that is.
+        default_reward: The reward of a decision that had none when its window was over.  Default: such a decision
+            teaches nothing.
+        log: The file to log to, in which no other agent has logged.  Every decision is in it before `choose` returns,
+            and every reward before `learn` changes the state; `Agent.recover` goes on from it.  Default: no log.
+        durability: What the log survives: "process", the end of the process in any way, or "power", a loss of power,
+            too, which takes much longer for each decision.  Default: "process".
+        clock: A function that tells the time in seconds, for the log and the reward window.  Default: `time.time`.
 
     Attributes:
         policy: The policy that decides and learns.
@@ -89,80 +102,58 @@ class Agent:
         explore_floor: float = 0.0,
         max_pending: int = 100_000,
         dtype: str = "float64",
+        reward_window: float | None = None,
+        default_reward: float | None = None,
+        log: str | os.PathLike[str] | None = None,
+        durability: str | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         policy = checked_policy(policy)
         if dtype not in ("float32", "float64"):
             raise UnknownName("dtype", dtype, ("float32", "float64"))
         draws = propensity.checked_draws(draws, stderr)
+        window = Window.of(reward_window, default_reward)
+        recovery.check_log(log, durability)
         with jax.enable_x64(dtype == "float64"):
             source, own = read_source(arms, n_features, encoder, dtype)
             decider = Decider(policy, source, seed, draws, explore_floor)
-            self._begin(Live(decider, decider.nothing_seen(policy, own), own, max_pending))
+            live = Live(decider, decider.nothing_seen(policy, own), own, max_pending, window, clock)
+        self._begin(live, log, durability, clock)
 
-    def _begin(self, live: Live) -> None:
-        """Start with a decider and its state."""
+    def _begin(
+        self,
+        live: Live,
+        log: str | os.PathLike[str] | None,
+        durability: str | None,
+        clock: Callable[[], float],
+    ) -> None:
+        """Start with a decider and its state, and with a new log if there is to be one."""
         self._live = live
         self.policy, self.seed, self.dtype = live.decider.policy, live.decider.seed, live.decider.source.dtype
-
-    def __repr__(self) -> str:
-        policy, names = self.policy.recipe.name if self.policy.recipe else "a policy", self.arms
-        arms = f", {sum(names.values())} of {len(names)} arms on offer" if names else ""
-        return (
-            f"<Agent: {policy}, {self._live.decider.source.describe()} arms with {self.n_features} features{arms}, "
-            f"seed {self.seed}, {self.decisions} decisions, {len(self.pending)} pending, {self.dropped} dropped>"
-        )
-
-    @property
-    def n_features(self) -> int:
-        """The number d of features of an arm."""
-        return self._live.decider.source.n_features
-
-    @property
-    def state(self) -> State:
-        """The state of the policy; `agent.state.theta_hat` is the estimate of a GLM policy."""
-        return self._live.state()
-
-    @property
-    def decisions(self) -> int:
-        """The number of decisions made so far, including those before this agent was saved and loaded."""
-        return self._live.pending.ids.count
-
-    @property
-    def pending(self) -> list[int]:
-        """The ids of the decisions that wait for their rewards, the oldest first."""
-        return self._live.waiting().waiting()
-
-    @property
-    def dropped(self) -> int:
-        """The number of decisions that were dropped because more than `max_pending` waited."""
-        return self._live.pending.dropped
-
-    @property
-    def arms(self) -> dict[Hashable, bool]:
-        """The agent's own arms by name, and whether each is on offer."""
-        return self._live.now.arms.by_name()
-
-    def is_pending(self, decision_id: int) -> bool:
-        """Tell whether a decision waits for its reward.
-
-        Args:
-            decision_id: The id of a decision.
-
-        Returns:
-            True if the decision waits; False if it has had its reward, was dropped, or is not known.
-        """
-        return decision_id in self._live.waiting()
+        if log is not None:
+            recovery.begin(live, log, durability or recovery.DURABILITY, clock)
 
     # Deciding
 
-    def choose(self, given: Any = None, *, among: Among = None, all_propensities: bool = False) -> Decision:
+    def choose(
+        self,
+        given: Any = None,
+        *,
+        among: Among = None,
+        exclude: Collection[Hashable] | None = None,
+        all_propensities: bool = False,
+        deferred: bool = False,
+    ) -> Decision:
         """Choose an arm, either one of the agent's own or one of those given.
 
         Args:
             given: The table of arms on offer, if arms differ every time; the context, a dict or a row of a DataFrame,
                 for arms in a context; None for fixed arms and infinite sets.  Default: None.
             among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
-            all_propensities: Whether to tell the probabilities of all arms on offer.  Default: False.
+            exclude: The names of arms that may not be chosen this time.  Default: none.
+            all_propensities: Whether to tell the probabilities of all arms on offer, also in a log.  Default: False.
+            deferred: Whether the decision teaches nothing unless `activate` says that its arm was shown, or a reward
+                comes; for an agent with a reward window.  Default: False.
 
         Returns:
             The decision: the arm to pull, its probability, and the id by which to `learn` its reward.
@@ -171,7 +162,8 @@ class Agent:
             InvalidArgument: If `given` or `among` is not what this agent's arms need, or no arm is on offer.
             InvalidFeatures: If features are missing, not numbers, or not finite.
             InvalidShape: If arms have more or fewer features than the agent was made for.
-            UnknownName: If there is no arm of a name in `among`.
+            UnknownName: If there is no arm of a name in `among` or `exclude`.
+            CannotWrite: If the agent has a log that cannot be written; the decision is not made then.
 
         Example:
             >>> import explorax
@@ -179,9 +171,52 @@ class Agent:
             >>> agent.choose({"short": [0.1, 0.0], "long": [3.0, 4.0]}).arm
             'long'
         """
-        return self._live.choose(given, among, all_propensities)
+        return self._live.choose(given, among, exclude, all_propensities, deferred)
 
-    def choose_many(self, given: Any, *, among: AmongEach = None, all_propensities: bool = False) -> Decisions:
+    def choose_slate(
+        self,
+        size: int,
+        given: Any = None,
+        *,
+        among: Among = None,
+        exclude: Collection[Hashable] | None = None,
+        all_propensities: bool = False,
+        deferred: bool = False,
+    ) -> list[Decision]:
+        """Choose several different arms, one for each place of a slate.
+
+        Each place is a decision of its own, among the arms that the places before it have left.  Its propensity is the
+        probability of its arm given the arms of these places, so that of the first place is that of `choose`, and the
+        probability of the whole slate is the product.  Learn a reward for each place that was looked at, and withdraw
+        the others.
+
+        Args:
+            size: The number of places, at most that of the arms on offer.
+            given: What `choose` would be given.  Default: None.
+            among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
+            exclude: The names of arms that may not be chosen this time.  Default: none.
+            all_propensities: Whether to tell the probabilities of all arms left, for each place.  Default: False.
+            deferred: Whether the decisions teach nothing unless they are activated, as in `choose`.  Default: False.
+
+        Returns:
+            The decisions, the first place first.
+
+        Raises:
+            InvalidArgument: For the reasons that `choose` has, or if there are fewer arms on offer than places.
+            CannotWrite: If the agent has a log that cannot be written.
+
+        Example:
+            >>> import explorax
+            >>> agent = explorax.Agent(explorax.lin_ucb(), arms={"red": [1.0], "green": [2.0], "blue": [3.0]})
+            >>> [decision.arm for decision in agent.choose_slate(2)]
+            ['blue', 'green']
+        """
+        check_whole("size", size, 1)
+        return self._live.choose_slate(int(size), given, among, exclude, all_propensities, deferred)
+
+    def choose_many(
+        self, given: Any, *, among: AmongEach = None, all_propensities: bool = False, deferred: bool = False
+    ) -> Decisions:
         """Choose several times with the same state, at a fraction of the cost of as many calls of `choose`.
 
         Args:
@@ -190,6 +225,7 @@ class Agent:
             among: The names that may be chosen in all decisions, or a list of such lists, one for each decision.
                 Default: all arms on offer.
             all_propensities: Whether to return the probabilities of all arms on offer, too.  Default: False.
+            deferred: Whether the decisions teach nothing unless they are activated, as in `choose`.  Default: False.
 
         Returns:
             The decisions, as a sequence and column by column.
@@ -197,6 +233,7 @@ class Agent:
         Raises:
             InvalidArgument: For the reasons that `choose` has, or if `given` is not a list or a number of decisions.
             InvalidShape: For the reasons that `choose` has, or if `among` is not one list for each decision.
+            CannotWrite: If the agent has a log that cannot be written; none of the decisions is made then.
 
         Example:
             >>> import explorax
@@ -204,7 +241,7 @@ class Agent:
             >>> agent.choose_many(3, among=["blue"]).arms
             ['blue', 'blue', 'blue']
         """
-        return self._live.choose_many(given, among, all_propensities)
+        return self._live.choose_many(given, among, all_propensities, deferred)
 
     def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
         """Return P(arm) for every arm on offer, as the next decision would state it, without making a decision.
@@ -227,104 +264,6 @@ class Agent:
             array([0.5, 0.5])
         """
         return self._live.decider.propensities(self._live.now, self.decisions, given, among)
-
-    # Learning
-
-    def learn(
-        self, decision_id: int | Sequence[int] | np.ndarray, reward: float | Sequence[float] | np.ndarray
-    ) -> None:
-        """Learn the reward of a decision, or those of several: all of them, or none if one of them is refused.
-
-        Args:
-            decision_id: The id of a decision that waits for its reward, or a list of ids, learned in that order.
-            reward: The reward, a number that the policy's family allows, or a list with one reward for each id.
-
-        Raises:
-            AlreadyRewarded: If a decision has had its reward, or is named twice.
-            UnknownDecision: If a decision was never made here, is not known any more, or was dropped.
-            InvalidReward: If a reward is not a number, not finite, or impossible in the policy's family.
-            InvalidShape: If there is not one reward for each decision.
-            HistoryFull: If the policy's memory has no room for the rewards.
-            NotFinite: If the state would have NaN or infinity in it.
-
-        Example:
-            >>> import explorax
-            >>> agent = explorax.Agent(explorax.lin_ucb(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
-            >>> first, second = agent.choose(), agent.choose()
-            >>> agent.learn([second.id, first.id], [0.0, 1.0])
-            >>> agent.pending
-            []
-        """
-        self._live.learn(decision_id, reward)
-
-    # Arms that come and go
-
-    def add_arm(self, name: Hashable, features: Any) -> None:
-        """Put a new arm on offer, or a retired one with other features.
-
-        The model is shared by all arms, so the agent has an opinion of a new arm from its features.
-
-        Args:
-            name: The name of the arm, text or a whole number, which no arm on offer has.
-            features: The row of features; a dict, if the agent has an encoder; the attributes of the arm, for arms in
-                a context.
-
-        Raises:
-            InvalidArgument: If there is such an arm on offer, or the agent has no arms of its own.
-            InvalidFeatures: If the features are missing, not numbers, or not finite.
-            InvalidShape: If there are more or fewer features than other arms have.
-
-        Example:
-            >>> import explorax
-            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2]})
-            >>> agent.add_arm("blue", [0.3, 1.0])
-            >>> agent.retire_arm("red")
-            >>> agent.arms
-            {'red': False, 'blue': True}
-        """
-        self._live.put(own_arms.Arms.added, name, features)
-
-    def update_arm(self, name: Hashable, features: Any) -> None:
-        """Give an arm other features; rewards of earlier decisions, also late ones, still count for the old features.
-
-        For policies that count the rewards of each arm, an update of an arm that has had rewards takes up a row of
-        memory.  If features change often, give the arms attributes and a context instead, or give the arms to `choose`.
-
-        Args:
-            name: The name of one of the agent's own arms; a retired arm stays retired.
-            features: The new features, in the form that `add_arm` takes.
-
-        Raises:
-            UnknownName: If there is no such arm.
-            InvalidArgument: If the agent has no arms of its own.
-            InvalidFeatures: If the features are missing, not numbers, or not finite.
-            InvalidShape: If there are more or fewer features than other arms have.
-        """
-        self._live.put(own_arms.Arms.updated, name, features)
-
-    def retire_arm(self, name: Hashable) -> None:
-        """Take an arm off offer; its rewards still count, also those that are yet to come.
-
-        Args:
-            name: The name of one of the agent's own arms.
-
-        Raises:
-            UnknownName: If there is no such arm.
-            InvalidArgument: If the arm is retired already, or the agent has no arms of its own.
-        """
-        self._live.switch(name, False)
-
-    def restore_arm(self, name: Hashable) -> None:
-        """Put a retired arm back on offer, with all that was learned about it.
-
-        Args:
-            name: The name of one of the agent's own arms.
-
-        Raises:
-            UnknownName: If there is no such arm.
-            InvalidArgument: If the arm is on offer already, or the agent has no arms of its own.
-        """
-        self._live.switch(name, True)
 
     # State on disk
 
@@ -351,7 +290,14 @@ class Agent:
             >>> again.choose().arm == agent.choose().arm
             True
         """
-        snapshot.save(snapshot.take(self._live), path)
+        archive.write(path, snapshot.dumps(snapshot.take(self._live)))
+
+    def close(self) -> None:
+        """Close the log, so that another agent may go on with it; this one then decides and learns no more.
+
+        An agent without a log has nothing to close.  A log is also closed when its agent is gone, or Python ends.
+        """
+        self._live.record.close()
 
     @classmethod
     def load(
@@ -364,6 +310,9 @@ class Agent:
         explore_floor: float | None = None,
         max_pending: int | None = None,
         same_ids: bool = False,
+        log: str | os.PathLike[str] | None = None,
+        durability: str | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> "Agent":
         """Load the agent of a snapshot, which makes the decisions that the saved one would have made.
 
@@ -380,6 +329,9 @@ class Agent:
                 Default: the saved one.
             same_ids: Whether to go on with the ids that the saved agent would have given out.  For services that repeat
                 from a log of their own whatever happened after the snapshot.  Default: False.
+            log: The new file to log to from now on, as in `Agent`.  Default: no log.
+            durability: What the log survives, as in `Agent`.  Default: "process".
+            clock: A function that tells the time in seconds, as in `Agent`.  Default: `time.time`.
 
         Returns:
             The agent, with the decisions that wait for their rewards.
@@ -394,6 +346,55 @@ class Agent:
             draws = propensity.checked_draws(draws, stderr)
         if max_pending is not None:
             check_whole("max_pending", max_pending, 1)
+        recovery.check_log(log, durability)
+        content = archive.read(path)
         agent = cls.__new__(cls)
-        agent._begin(snapshot.resume(path, policy, draws, explore_floor, max_pending, same_ids))
+        live = snapshot.resume(content, path, policy, draws, explore_floor, max_pending, same_ids, clock)
+        agent._begin(live, log, durability, clock)
+        return agent
+
+    @classmethod
+    def recover(
+        cls,
+        path: str | os.PathLike[str],
+        policy: Policy | None = None,
+        *,
+        durability: str = "process",
+        clock: Callable[[], float] = time.time,
+    ) -> "Agent":
+        """Return the agent of a log, in the state that it had when it last wrote there, and go on with the log.
+
+        However the process ended that wrote the log, every decision that was returned and every reward that was
+        learned is there.  The agent makes the decisions that it would have made, with the same ids.
+
+        Args:
+            path: The log.
+            policy: The policy, if its settings could not be saved (a network or an optimizer of your own).  Default:
+                the policy that the log tells.
+            durability: What the log survives from now on, as in `Agent`.  Default: "process".
+            clock: A function that tells the time in seconds, as in `Agent`.  Default: `time.time`.
+
+        Returns:
+            The agent, with the decisions that wait for their rewards.
+
+        Raises:
+            InvalidArgument: If an argument cannot be used, or another agent writes the log.
+            InvalidLog: If the file is not a log, is truncated or damaged, or has a newer format; it stays as it is.
+            InvalidSnapshot: If the log does not fit the policy.
+
+        Example:
+            >>> import explorax, os, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = os.path.join(folder, "decisions.db")
+            ...     agent = explorax.Agent(explorax.lin_ts(), arms={"red": [1.0], "blue": [0.5]}, log=path)
+            ...     decision = agent.choose()
+            ...     agent.learn(decision.id, 1.0)
+            ...     agent.close()  # or the process ends
+            ...     again = explorax.Agent.recover(path)
+            ...     again.decisions, again.pending
+            ...     again.close()
+            (1, [])
+        """
+        agent = cls.__new__(cls)
+        agent._begin(recovery.recover(path, policy, durability, clock), None, None, clock)
         return agent

@@ -12,6 +12,9 @@ for it, and numbers must be finite.
     format 4    the state of a linear policy has its ridge and its regression
     format 5    the memory of rewards one by one has its root, for policies that ask for it; `rowless` are the names and
                 the features of retired arms whose rows were given to other arms
+    format 6    an agent may have a reward window: `reward_window`, `default_reward`, and when the decisions that wait
+                were made (`pending_times`), which rewards have come (`pending_told`), and which were not shown yet
+                (`pending_deferred`)
 
 **Atomic.**  A snapshot is written beside its place and moved there when it is on the disk: a reader finds the old one
 or the new one, whatever happens in between.  If the path is a symbolic link, the file that it leads to is written.  The
@@ -33,34 +36,45 @@ from explorax.errors import InvalidArgument, InvalidSnapshot
 from explorax.files import remove_leftovers, write_atomically
 from explorax.record import version_of
 
-FORMAT = 5
-READ = (1, 2, 3, 4, 5)
+FORMAT = 6
+READ = (1, 2, 3, 4, 5, 6)
 FILE = "explorax agent"
 SCHEMA = "schema"
 DTYPES = "biuf"  # kinds of arrays: bools, whole numbers and floats
 
+Arrays = dict[str, np.ndarray]
 
-def write(path: str | os.PathLike[str], schema: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+
+def dumps(schema: dict[str, Any], arrays: Arrays) -> bytes:
+    """Return a snapshot as bytes."""
+    described = {"file": FILE, "format": FORMAT, "version": version_of("explorax"), **schema}
+    archive = io.BytesIO()
+    members = {SCHEMA: np.frombuffer(json.dumps(described, allow_nan=False).encode(), np.uint8), **arrays}
+    np.savez(archive, **members)  # type: ignore[arg-type]
+    return archive.getvalue()
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a snapshot to its file, all of it or nothing."""
     target = Path(os.path.realpath(checked_path(path)))
     if target.is_dir() or target.is_symlink() or not target.parent.is_dir():  # a link that leads to itself stays one
         raise InvalidArgument(
             f"path must be a file in a folder that exists, got {str(path)!r}. Make the folder, or give another path."
         )
-    described = {"file": FILE, "format": FORMAT, "version": version_of("explorax"), **schema}
-    archive = io.BytesIO()
-    members = {SCHEMA: np.frombuffer(json.dumps(described, allow_nan=False).encode(), np.uint8), **arrays}
-    np.savez(archive, **members)  # type: ignore[arg-type]
     remove_leftovers(target.parent, target.name)
-    write_atomically(target, archive.getvalue())
+    write_atomically(target, content)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the schema and the arrays of a snapshot."""
+def read(path: str | os.PathLike[str]) -> bytes:
+    """Return what is in the file of a snapshot."""
     try:
-        content = checked_path(path).read_bytes()
+        return checked_path(path).read_bytes()
     except OSError as error:
         raise InvalidSnapshot(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def loads(content: bytes, path: object) -> tuple[dict[str, Any], Arrays]:
+    """Return the schema and the arrays of a snapshot, which came from a file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             arrays = {member.filename.removesuffix(".npy"): array_in(archive, member) for member in archive.infolist()}
@@ -109,9 +123,7 @@ def checked_path(path: object) -> Path:
     )
 
 
-def check_array(
-    member: str, arrays: dict[str, np.ndarray], shape: tuple[int | None, ...], dtype: str, what: str
-) -> np.ndarray:
+def check_array(member: str, arrays: Arrays, shape: tuple[int | None, ...], dtype: str, what: str) -> np.ndarray:
     """Return an array of a snapshot; raise unless it has this shape (None for any length) and dtype, and is finite."""
     if member not in arrays:
         raise InvalidArgument(f"{what} is missing: there is no array {member}.")

@@ -8,7 +8,7 @@ which rows are arms.
 """
 
 import reprlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from explorax.agent.encoding import Encoder
 from explorax.agent.packing import Packed
 from explorax.agent.rule import Rule
 from explorax.checks import check_magnitude
-from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape
+from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 
 LEAST_ROOM = 8  # the least number of rows that arms are padded to
 
@@ -198,6 +198,30 @@ class Listed(NamedTuple):
         """Return the names and the rows of the arms that may be pulled."""
         return named_rows(self.names, self.offered)
 
+    def table(self, i: int) -> np.ndarray:
+        """Return (K, d) the features of all arms."""
+        return self.rows
+
+    def without(self, names: Collection[Any]) -> "Listed":
+        """Return the offer without some of its arms."""
+        offered, rows = self.on_offer(0)
+        mask = np.zeros(len(self.arms), bool)
+        mask[rows] = kept_among(offered, names)
+        return self._replace(offered=jax.device_put(mask))
+
+
+def kept_among(offered: Sequence[Any], names: Collection[Any]) -> np.ndarray:
+    """Return a mask of the arms on offer that are not left out; raise for names that are not on offer."""
+    if isinstance(names, str) or not isinstance(names, Collection):
+        raise InvalidArgument(f"exclude must be a list of names of arms, got {names!r}. Give [{names!r}].")
+    for name in names:
+        if name not in offered:
+            raise UnknownName("exclude", name, map(str, offered))
+    keep = np.array([name not in names for name in offered])
+    if not keep.any():
+        raise InvalidArgument(f"exclude must leave an arm on offer, got all {len(keep)} of them. Leave out fewer.")
+    return keep
+
 
 def picked(rule: Rule, whole: list[int], known: Any, names: Sequence[Any], features: np.ndarray) -> Pick:
     """Return the choice of one decision, from what `rule.decide` returned, the names of rows, and its features."""
@@ -260,6 +284,10 @@ class ListedEach(NamedTuple):
         """Return the names and the rows of the arms that may be pulled in decision i."""
         offered = self.offered
         return named_rows(self.naming(i), offered if offered is None or offered.ndim == 1 else offered[i])
+
+    def table(self, i: int) -> np.ndarray:
+        """Return (K, d) the features of all arms in decision i."""
+        return np.asarray(self.arms if self.arms.ndim == 2 else self.arms[i])
 
     def played(self, rule: Rule, keys: Array, packed: Packed, first: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return what `rule.decide` returns for each decision, computed in batches."""

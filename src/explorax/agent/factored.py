@@ -4,13 +4,13 @@ The factors of the arms stay on the device as long as the arms do not change.  A
 context only, two vectors, and the compiled program makes the features of all arms.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 from jax import Array
 
-from explorax.agent.arm_tables import Pick, picked
+from explorax.agent.arm_tables import Pick, kept_among, picked
 from explorax.agent.by_column import multiplied
 from explorax.agent.compiled import compiled
 from explorax.agent.own_arms import OnOffer
@@ -50,6 +50,14 @@ class Factored(NamedTuple):
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Return the names and the rows of the arms that may be pulled."""
         return self.offered.names, np.arange(len(self.offered.names))
+
+    def table(self, i: int) -> np.ndarray:
+        """Return (K, d) the features of all arms."""
+        return multiplied(self.offered.rows + self.context).astype(self.dtype, copy=False)
+
+    def without(self, names: Collection[Any]) -> "Factored":
+        """Return the offer without some of its arms."""
+        return self._replace(offered=self.offered.some(np.flatnonzero(kept_among(self.offered.names, names))))
 
 
 @kept

@@ -21,6 +21,7 @@ ARRAYS = (
     (r"\.memory\.", ".history."),
     (r"\.numbers\.\w+$", ".strength"),
 )
+STATES = 5  # since this format the arrays of states have the names of today
 LACKING = re.compile(r"\.(ridge|regression\.\w+|memory\.kept_root)")  # arrays that a former state may lack
 Described = list[list[Any]]  # name, shape and dtype of each array
 Arrays = dict[str, np.ndarray]
@@ -36,6 +37,8 @@ def schema_today(schema: dict[str, Any]) -> dict[str, Any]:
         schema["settings"] = {SETTINGS.get(name, name): value for name, value in schema["settings"].items()}
     if schema["format"] <= 4:
         schema["rowless"] = []
+    if schema["format"] <= 5:
+        schema |= {"reward_window": None, "default_reward": None}
     return schema
 
 

@@ -12,6 +12,7 @@ propensity.
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 3.3.
 """
 
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import jax.numpy as jnp
@@ -26,6 +27,14 @@ from explorax.agent.rule import Rule
 from explorax.errors import InvalidArgument
 
 
+class Shown(NamedTuple):
+    """The arms on offer in a decision as a log tells them, without what it knows already."""
+
+    names: list[Any] | None = None  # of the arms on offer; None: all of the agent's own, or rows without names
+    table: np.ndarray | None = None  # (K, d) the features of arms that were given with the decision
+    context: Mapping[str, Any] | None = None
+
+
 class Offer(Protocol):
     """The arms on offer in one decision."""
 
@@ -38,6 +47,12 @@ class Offer(Protocol):
 
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Return the names and the rows of the arms that may be pulled."""
+
+    def table(self, i: int) -> np.ndarray:
+        """Return (K, d) the features of all arms, if they are in the rows of a table."""
+
+    def without(self, names: Collection[Any]) -> "Offer":
+        """Return the offer without some of its arms."""
 
 
 class Offers(Protocol):
@@ -56,6 +71,9 @@ class Offers(Protocol):
 
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Return the names and the rows of the arms that may be pulled in decision i."""
+
+    def table(self, i: int) -> np.ndarray:
+        """Return (K, d) the features of all arms in decision i, if they are in the rows of a table."""
 
 
 class Points(NamedTuple):
@@ -91,6 +109,10 @@ class Points(NamedTuple):
         """Refuse to list infinitely many points."""
         raise not_listed()
 
+    def table(self, i: int) -> np.ndarray:
+        """Refuse to list infinitely many points."""
+        raise not_listed()
+
 
 class OnePoint(NamedTuple):
     """The points of an infinite set, for one decision."""
@@ -112,6 +134,16 @@ class OnePoint(NamedTuple):
     def on_offer(self, i: int) -> tuple[list[Any], np.ndarray]:
         """Refuse to list infinitely many points."""
         raise not_listed()
+
+    def table(self, i: int) -> np.ndarray:
+        """Refuse to list infinitely many points."""
+        raise not_listed()
+
+    def without(self, names: Collection[Any]) -> Offer:
+        """Refuse to leave out points, which have no names."""
+        raise InvalidArgument(
+            "Points of an infinite set cannot be left out of a decision. Give the agent a table of arms instead."
+        )
 
 
 def not_listed() -> InvalidArgument:

@@ -30,6 +30,11 @@ class OnOffer:
     rows: np.ndarray  # (K, p) what the attributes alone say about the features
     attributes: list[Mapping[str, Any]]
 
+    def some(self, places: np.ndarray) -> "OnOffer":
+        """Return the arms in some of these places."""
+        names, attributes = ([each[i] for i in places] for each in (self.names, self.attributes))
+        return OnOffer(names, self.rows[places], attributes)
+
     @cached_property
     def largest(self) -> float:
         """The largest size of a number in the rows."""
@@ -84,6 +89,10 @@ class Arms:
                 "This agent has no arms of its own to change. Make it with arms={name: features} to have some."
             )
         return self
+
+    def with_reused_rows(self) -> "Arms":
+        """Return the arms, known to have rows that were given to other arms."""
+        return replace(self, reused=True)
 
     def place(self, name: Hashable) -> int:
         """Return the row of the arm with this name."""

@@ -37,13 +37,14 @@ from explorax.agent.arm_tables import (
 from explorax.agent.encoding import Encoder
 from explorax.agent.extension import extended, vacant, with_rows
 from explorax.agent.factored import Factored
-from explorax.agent.offers import Offer, Offers, OnePoint, Points
+from explorax.agent.offers import Offer, Offers, OnePoint, Points, Shown
 from explorax.agent.own_arms import Arms, OnOffer
 from explorax.agent.packing import Packed
 from explorax.agent.propensity import Knowledge
 from explorax.agent.rule import Rule, one_rule
 from explorax.checks import check_magnitude, check_whole
-from explorax.errors import InvalidArgument, InvalidFeatures, UnknownName
+from explorax.errors import InvalidArgument, InvalidFeatures
+from explorax.log.data import LoggedData
 from explorax.policies.base import Policy, State
 from explorax.registry import list_policies
 
@@ -95,6 +96,32 @@ class ArmSource(ABC):
     @abstractmethod
     def offers(self, arms: Arms, given: Any, among: AmongEach) -> Offers:
         """Return the arms on offer in several decisions, given the arguments of `choose_many`."""
+
+    def shown(self, offers: Offer | Offers, count: int, given: Any, restricted: bool) -> list[Shown]:
+        """Return what a log must be told of the arms on offer in decisions that are made together.
+
+        Args:
+            offers: The arms on offer.
+            count: The number of decisions.
+            given: What was given for each of them.
+            restricted: Whether only some of the agent's own arms might be chosen.
+
+        Returns:
+            What the log does not know already, for each decision.
+        """
+        return [Shown(offers.on_offer(i)[0] if restricted else None) for i in range(count)]
+
+    def earlier(self, arms: Arms, log: LoggedData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows, the features and the rewards of arms that others pulled, as a log tells them."""
+        size = None if log.features is None else log.features.shape[1]
+        if log.features is None or size != self.n_features:
+            raise InvalidArgument(
+                f"log must have {self.n_features} features of each arm, as the agent's arms have, got {size}. Give "
+                "LoggedData.of the features of the arms."
+            )
+        features = log.features.chosen(np.arange(len(log)), log.arms).astype(self.dtype)
+        check_magnitude("features of a log", features)
+        return np.zeros(len(log), np.int64), features, log.rewards
 
     def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
         """Return the features of one of the agent's own arms, or its attributes if features depend on a context.
@@ -162,6 +189,11 @@ class Fixed(ArmSource):
 
         return ListedEach(int(given), arms.matrix, offered, pick, lambda i: arms.names)
 
+    def earlier(self, arms: Arms, log: LoggedData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows, the features and the rewards of arms that others pulled, which have the agent's names."""
+        rows = np.array([arms.place(name) for name in log.names], np.int64)[log.arms]
+        return rows, arms.rows[rows], log.rewards
+
     def read(self, arms: Arms, name: Hashable, features: Any) -> tuple[np.ndarray, dict[str, Any] | None]:
         """Return the features of an arm as a row."""
         features = features if self.encoder is None else as_dict(features)
@@ -185,6 +217,11 @@ class Changing(ArmSource):
             tables = read_tables(given, self.n_features, self.dtype)
             return listed_alike(range(tables.shape[1]), tables)
         return joined([self.table(each, among) for each in several("tables of arms", given)])
+
+    def shown(self, offers: Offer | Offers, count: int, given: Any, restricted: bool) -> list[Shown]:
+        """Return the names and the features of the arms on offer in each decision."""
+        each = [(*offers.on_offer(i), offers.table(i)) for i in range(count)]
+        return [Shown(None if names == list(range(len(names))) else names, table[rows]) for names, rows, table in each]
 
     def table(self, given: Any, among: AmongEach) -> Table:
         """Return the arms given, with their names."""
@@ -231,6 +268,12 @@ class InContext(ArmSource):
             return listed_alike(offered.names, self.tables(offered, contexts))
         each = [(arms.some(arms.mask(names)), context) for names, context in zip(own, contexts, strict=True)]
         return joined([Table(offered.names, self.tables(offered, [context])[0]) for offered, context in each])
+
+    def shown(self, offers: Offer | Offers, count: int, given: Any, restricted: bool) -> list[Shown]:
+        """Return each context, and the names of the arms on offer if these are only some of the agent's own."""
+        found = super().shown(offers, count, given, restricted)
+        contexts = several("contexts", given)
+        return [each._replace(context=as_dict(context)) for each, context in zip(found, contexts, strict=True)]
 
     def tables(self, offered: OnOffer, contexts: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Return (n, K, d) the features of the arms on offer in each of n contexts."""
@@ -327,58 +370,3 @@ def check_no_names(among: AmongEach) -> None:
         raise InvalidArgument(
             f"among must be None for an infinite set of arms, got {reprlib.repr(among)}. Its points have no names."
         )
-
-
-KINDS: dict[str, type[ArmSource]] = {each.kind: each for each in (Fixed, InContext, Changing, Infinite)}
-
-
-def read_source(given: Any, n_features: int | None, encoder: Encoder | None, dtype: str) -> tuple[ArmSource, Arms]:
-    """Return the source of arms of an agent that is made with these arguments, and the agent's own arms."""
-    if encoder is not None and not isinstance(encoder, Encoder):
-        raise InvalidArgument(
-            f"encoder must be an Encoder, got {reprlib.repr(encoder)}. Make one with Encoder.fit(sample) or "
-            "Encoder.from_transformer(transformer, columns)."
-        )
-    size = getattr(encoder, "n_features", None)
-    if isinstance(given, ArmSet):
-        if encoder is not None:
-            raise InvalidArgument(
-                "encoder must be None for an infinite set of arms, got an Encoder. Points of the set are features "
-                "already."
-            )
-        size = given.n_features
-    if size is not None and n_features not in (None, size):
-        what = "the set of arms has" if isinstance(given, ArmSet) else "the encoder makes"
-        raise InvalidArgument(f"n_features must be {size}, as {what}, got {n_features}. Leave it out.")
-    if isinstance(given, ArmSet):
-        return Infinite(given.n_features, dtype, set=given), Arms.none()
-    if given is None:
-        if n_features is None and encoder is None:
-            raise InvalidArgument(
-                "arms must be a table or a set of arms, got None. Give arms, or n_features=d (or an encoder) for arms "
-                "that differ every time."
-            )
-        check_whole("n_features", n_features if size is None else size, 1)
-        return Changing(int(size or n_features or 1), dtype, encoder), Arms.none()
-    if encoder is not None and is_in_context(given, encoder):
-        attributes = {name: encoder.checked(f"arm {name!r}", each) for name, each in given.items()}
-        rows = encoder.part(list(attributes.values()))
-        return InContext(encoder.n_features, dtype, encoder), Arms.in_context(attributes, rows)
-    table = read_table(given, n_features, dtype, encoder)
-    return Fixed(table.rows.shape[1], dtype, encoder), Arms.of(table)
-
-
-def is_in_context(given: Any, encoder: Encoder) -> bool:
-    """Tell whether arms are given by name with attributes that are only some of the encoder's columns."""
-    if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
-        return False
-    columns = [set(each) for each in given.values()]
-    for each in columns:
-        if unknown := sorted(each - set(encoder.columns)):
-            raise UnknownName("column", unknown[0], encoder.columns)
-        if each != columns[0]:
-            raise InvalidArgument(
-                f"arms must all have the same attributes, got {sorted(each ^ columns[0])} for some of them only. Give "
-                "every arm the same attributes."
-            )
-    return bool(given) and columns[0] != set(encoder.columns)

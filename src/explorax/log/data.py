@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidReward, InvalidShape
+from explorax.log import arguments
 from explorax.log.features import Features
 
 LIMIT = 1e-9  # by how much probabilities may miss a sum of 1, for rounding in the log of another system
@@ -29,6 +30,13 @@ class LoggedData:
         contexts: (n, c) What was known before each decision as numbers, or None.
         times: (n,) When each decision was made, in seconds, or None.
         ids: (n,) The ids of the decisions, or None.
+        left_out: The number of decisions that are not among the n because nobody knows their rewards.
+
+    Example:
+        >>> import explorax
+        >>> data = explorax.LoggedData.of(["blue", "red", "blue"], [1.0, 0.0, 1.0], names=["red", "blue"])
+        >>> data.arms, data.names, len(data)
+        (array([1, 0, 1]), ('red', 'blue'), 3)
     """
 
     arms: np.ndarray
@@ -41,6 +49,7 @@ class LoggedData:
     contexts: np.ndarray | None = None
     times: np.ndarray | None = None
     ids: np.ndarray | None = None
+    left_out: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -85,6 +94,12 @@ class LoggedData:
             raise InvalidArgument(
                 "all_propensities must be at least 0 and add up to 1 in each row. Give the probabilities of all arms."
             )
+        if every is not None and self.offered is not None and np.any(every[~self.offered] > 0):
+            row = int(np.argmax(np.any((every > 0) & ~self.offered, axis=1)))
+            raise InvalidArgument(
+                f"all_propensities must be 0 for arms that are not on offer, got another number in row {row}. Correct "
+                "offered or the probabilities."
+            )
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the arrays that have a row for each decision, by name, without those that the log lacks."""
@@ -111,4 +126,73 @@ class LoggedData:
         places = np.arange(len(self))[rows]
         columns = {name: value[places] for name, value in self.columns().items()}
         features = None if self.features is None else self.features.some(places)
-        return LoggedData(features=features, names=self.names, **columns)
+        return LoggedData(features=features, names=self.names, left_out=self.left_out, **columns)
+
+    @classmethod
+    def of(
+        cls,
+        arms: Any,
+        rewards: Any,
+        *,
+        names: Any = None,
+        features: Any = None,
+        propensities: Any = None,
+        offered: Any = None,
+        all_propensities: Any = None,
+        contexts: Any = None,
+        arm_features: Any = None,
+        times: Any = None,
+        ids: Any = None,
+    ) -> "LoggedData":
+        """Return a log made of arrays, lists, or columns of a DataFrame, one row for each decision.
+
+        Args:
+            arms: (n,) The arm that was chosen in each row: its name, or its place among names that are text.
+            rewards: (n,) The reward of this arm.
+            names: (K,) The names of all arms, text or whole numbers.  Default: 0 to K − 1 if arms are whole numbers,
+                else those among `arms`, sorted.
+            features: (K, d) The features of the arms if they are the same in all rows, or (n, K, d) those in each row.
+                Default: none, or those that contexts give.
+            propensities: (n,) The probability with which this arm was chosen.  Default: that in `all_propensities`,
+                or unknown.
+            offered: (n, K) Whether each arm was on offer.  Default: all were.
+            all_propensities: (n, K) The probability of each arm.  Default: unknown.
+            contexts: (n, c) What was known before each decision, as numbers.  Unless features are given, those of the
+                arms are the products of (1, arm_features) with (1, contexts).  Default: nothing was known.
+            arm_features: (K, p) What describes the arms, to be multiplied with contexts.  Default: unit vectors, so
+                that each arm has weights of its own for the context.
+            times: (n,) When each decision was made, in seconds or as dates.  Default: unknown.
+            ids: (n,) The ids of the decisions, whole numbers that differ.  Default: none.
+
+        Returns:
+            The log.
+
+        Raises:
+            InvalidArgument: If something cannot be used, or contradicts something else.
+            InvalidFeatures: If features or contexts are not finite numbers.
+            InvalidReward: If rewards are not finite numbers.
+            InvalidShape: If columns do not have n rows, or there are not K arms in them.
+            UnknownName: If `arms` has a name that is not in `names`.
+
+        Example:
+            >>> import explorax, numpy as np
+            >>> data = explorax.LoggedData.of([0, 1, 1], [0.5, 2.0, 1.0], contexts=[[0.1], [0.7], [0.4]])
+            >>> data.features.table(np.array([1]))[0]  # of both arms in row 1
+            array([[1. , 0.7, 1. , 0.7, 0. , 0. ],
+                   [1. , 0.7, 0. , 0. , 1. , 0.7]])
+        """
+        return cls(
+            **arguments.columns(
+                arms,
+                rewards,
+                names,
+                features,
+                propensities,
+                offered,
+                all_propensities,
+                contexts,
+                arm_features,
+                times,
+                ids,
+            )
+        )

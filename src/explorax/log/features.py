@@ -1,7 +1,9 @@
 """Features of the arms in a log, row by row, without a table of all of them where that is not needed.
 
     FixedFeatures       the arms have the same features in every row of the log
+    FeaturesByVersion   the features of arms have changed now and then
     GivenFeatures       each row has features of its own
+    ListedFeatures      each row has features of its own, and a number of arms of its own
     ContextFeatures     the arms have features, each row has a context, and both are multiplied
 
 All return an array (m, K, d) for m rows of a log, and an array (m, d) for the arms that were chosen.
@@ -62,6 +64,36 @@ class FixedFeatures(Features):
         return self.matrix[arms]
 
 
+class FeaturesByVersion(Features):
+    """Features of arms that have changed now and then, such as those of arms that were updated.
+
+    Args:
+        vectors: (m, d) All features that an arm ever had.
+        which: (V, K) The row of `vectors` that belongs to each arm, in each of V versions.
+        versions: (n,) The version, from 0 to V − 1, that each row of the log belongs to.
+    """
+
+    def __init__(self, vectors: Any, which: Any, versions: Any) -> None:
+        self.vectors, self.which, self.versions = np.asarray(vectors), np.asarray(which), np.asarray(versions)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number K of arms, and the number d of features of each."""
+        return self.which.shape[1], self.vectors.shape[1]
+
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return (m, K, d) the features of all arms in some rows of the log; the result must not be changed."""
+        return self.vectors[self.which[self.versions[rows]]]
+
+    def some(self, rows: np.ndarray) -> Features:
+        """Return the features in some rows of the log only."""
+        return FeaturesByVersion(self.vectors, self.which, self.versions[rows])
+
+    def chosen(self, rows: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        """Return (m, d) the features of one arm in each of some rows of the log."""
+        return self.vectors[self.which[self.versions[rows], arms]]
+
+
 class GivenFeatures(Features):
     """Features that differ in every row of a log.
 
@@ -88,6 +120,40 @@ class GivenFeatures(Features):
     def chosen(self, rows: np.ndarray, arms: np.ndarray) -> np.ndarray:
         """Return (m, d) the features of one arm in each of some rows of the log."""
         return self.tables[rows, arms]
+
+
+class ListedFeatures(Features):
+    """Features that differ in every row of a log, as does the number of arms; places beyond it have zeros.
+
+    Args:
+        vectors: (m, d) The features of the arms of all rows of the log, one row after the other.
+        first: (n,) The place of the first arm of each row among `vectors`.
+        counts: (n,) The number of arms of each row.
+        most: The number K of arms that a row is padded to.
+    """
+
+    def __init__(self, vectors: Any, first: Any, counts: Any, most: int) -> None:
+        self.vectors, self.most = np.asarray(vectors), most
+        self.first, self.counts = np.asarray(first), np.asarray(counts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number K of arms, and the number d of features of each."""
+        return self.most, self.vectors.shape[1]
+
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return (m, K, d) the features of all arms in some rows of the log; the result must not be changed."""
+        places = np.arange(self.most)
+        there = places < self.counts[rows][:, None]
+        return np.where(there[..., None], self.vectors[np.where(there, self.first[rows][:, None] + places, 0)], 0)
+
+    def some(self, rows: np.ndarray) -> Features:
+        """Return the features in some rows of the log only."""
+        return ListedFeatures(self.vectors, self.first[rows], self.counts[rows], self.most)
+
+    def chosen(self, rows: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        """Return (m, d) the features of one arm in each of some rows of the log."""
+        return self.vectors[self.first[rows] + arms]
 
 
 class ContextFeatures(Features):

@@ -1,126 +1,27 @@
-"""The log of an agent's decisions: the ids that were given out, and the decisions that wait for their rewards.
-
-**Ids** are unique over all restarts of an agent, without any file.  A decision has a number t, which counts decisions
-from 0 on and determines its randomness, and an id, by which it is rewarded: offset + t.  The offset of a new agent is
-0.  A loaded agent draws its offset from the operating system's randomness: the saved agent may have gone on deciding
-after it was saved, so it gave out ids that the snapshot does not know and that must not be given out again.
+"""The decisions of an agent that wait for their rewards.
 
 Decisions that are under way in other threads while an agent is saved are not in the snapshot, and neither are those
 that come after it: saving and deciding do not wait for each other.  The snapshot does not know the ids of these
 decisions, so an agent loaded from it refuses their rewards.
 
-Ids are below 2⁵³, so that every reader of JSON holds them exactly.  Two agents loaded from the same snapshot that make
-n decisions each have an id in common with probability at most 2n/2⁵³: 1 in 4 billion for a million decisions.  An agent
-has no id in common with those that it was loaded from (`ROOM`).
-
-**Pending** decisions are kept in arrays that grow with the number of waiting decisions, and not with time.  A decision
-that was made and does not wait any more has had its reward, or was dropped because too many waited.  Of the dropped
-decisions only their number is kept, and a bound: no dropped decision has a number at or above it.  For a decision below
-the bound it is not known whether it was rewarded or dropped.
+Waiting decisions are kept in arrays that grow with their number, and not with time.  A decision that was made and does
+not wait any more has had its reward, was withdrawn, or was dropped because too many waited.  Of the latter two only
+their number is kept, and a bound: no such decision has a number at or above it.  For a decision below the bound it is
+not known whether it was rewarded.
 """
 
 import reprlib
-import secrets
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from explorax.agent.ids import Ids, Span, fresh_offset
 from explorax.agent.pulled import Pulled
+from explorax.agent.reward_window import Due, Opened, Window
 from explorax.errors import AlreadyRewarded, InvalidArgument, UnknownDecision
-
-MOST = 2**53  # ids are below this
-ROOM = 2**32  # ids that are left free for the agent whose offset is drawn, and for each one before it
-UNDER_WAY = 2**16  # decisions of other threads that may be under way; older ones have failed, and nobody has their ids
-
-
-# Ids
-
-
-class Span(NamedTuple):
-    """Decisions whose ids have the same offset: the numbers from `first` up to, but not including, `end`."""
-
-    offset: int
-    first: int
-    end: int
-
-    def number(self, decision_id: int) -> int | None:
-        """Return the number of the decision with this id, or None if it is not in this span."""
-        number = decision_id - self.offset
-        return number if self.first <= number < self.end else None
-
-
-class Ids:
-    """The ids that an agent has given out, and those of the agents that it was loaded from."""
-
-    def __init__(self, earlier: Sequence[Span] = (), count: int = 0, offset: int = 0) -> None:
-        self.earlier = list(earlier)
-        self.offset, self.first = offset, count  # of this agent, in this process
-        self.count = count  # numbers given out so far
-        if self.earlier and (self.earlier[-1].offset, self.earlier[-1].end) == (offset, count):  # the same ids go on
-            self.first = self.earlier.pop().first
-        self.under_way: dict[int, int] = {}  # first number -> end
-
-    @property
-    def loaded(self) -> bool:
-        """Whether this agent was loaded, so that others may have given out ids after the snapshot was saved."""
-        return bool(self.earlier or self.offset)
-
-    def take(self, count: int) -> int:
-        """Reserve the numbers of `count` decisions that are made now, and return the first of them."""
-        first, self.count = self.count, self.count + count
-        self.under_way[first] = self.count
-        if len(self.under_way) > UNDER_WAY:
-            del self.under_way[next(iter(self.under_way))]
-        return first
-
-    def made(self, first: int) -> int:
-        """Note that the decisions whose first number this is are made now; return the id of the first."""
-        self.under_way.pop(first, None)
-        return self.offset + first
-
-    def number(self, decision_id: int) -> int | None:
-        """Return the number of the decision with this id, or None if the id is not known."""
-        number = decision_id - self.offset
-        if self.first <= number < self.count:
-            return number
-        return next((found for span in self.earlier if (found := span.number(decision_id)) is not None), None)
-
-    def is_under_way(self, number: int) -> bool:
-        """Tell whether the decision with this number is still being made."""
-        return any(first <= number < end for first, end in self.under_way.items())
-
-    def spans(self) -> list[Span]:
-        """Return all decisions that were made, also before this agent was loaded, except those under way."""
-        own, start = [], self.first
-        for first, end in sorted(self.under_way.items()):
-            own.append(Span(self.offset, start, first))
-            start = end
-        own.append(Span(self.offset, start, self.count))
-        return self.earlier + [span for span in own if span.first < span.end]
-
-
-def fresh_offset(earlier: Sequence[Span], count: int, offset: int) -> int:
-    """Draw an offset at random for the ids of the decisions from number `count` on, far from all earlier ids.
-
-    Args:
-        earlier: The decisions whose ids were given out before.
-        count: The number of the next decision.
-        offset: The offset of the saved agent, which may have gone on with the ids from offset + count on.
-
-    Returns:
-        The offset.
-    """
-    used = {offset + count, *(span.offset + span.first for span in earlier)}
-    while True:
-        start = ROOM + secrets.randbelow(MOST - 2 * ROOM)
-        if all(abs(start - each) >= ROOM for each in used):
-            return start - count
-
-
-# Pending decisions
 
 
 class Ledger(NamedTuple):
@@ -133,6 +34,12 @@ class Ledger(NamedTuple):
     unsure: int
     waiting: np.ndarray  # ids
     pulled: Pulled  # and what they were
+    times: np.ndarray | None = None  # when they were made, if there is a reward window
+    told: np.ndarray | None = None  # the rewards that came, NaN for none
+    deferred: np.ndarray | None = None  # whether they were not shown yet
+
+
+NO_LIMIT = 2**63  # of decisions that wait
 
 
 class Pending:
@@ -141,8 +48,9 @@ class Pending:
     Any number of threads may call the methods, each of which takes the lock.
     """
 
-    def __init__(self, n_features: int, dtype: str, limit: int) -> None:
+    def __init__(self, n_features: int, dtype: str, limit: int, window: Window | None = None) -> None:
         self.limit = limit
+        self.opened = None if window is None else Opened(window)
         self.ids = Ids()
         self.dropped = 0
         self.lock = threading.Lock()
@@ -163,6 +71,9 @@ class Pending:
         with self.lock:
             return list(self._slots)
 
+    def __len__(self) -> int:
+        return len(self._slots)
+
     def __contains__(self, decision_id: int) -> bool:
         return decision_id in self._slots
 
@@ -175,18 +86,29 @@ class Pending:
         with self.lock:
             return self.ids.take(count)
 
-    def made(self, first: int, rows: np.ndarray, features: np.ndarray) -> range:
+    def give_back(self, first: int, count: int) -> None:
+        """Free the numbers of decisions that were refused, if no later one was taken."""
+        with self.lock:
+            self.ids.give_back(first, count)
+
+    def made(
+        self, first: int, rows: np.ndarray, features: np.ndarray, time: float = 0.0, deferred: bool = False
+    ) -> range:
         """Let the decisions whose first number this is wait from now on; return their ids."""
         with self.lock:
             start = self.ids.made(first)
             ids = range(start, start + len(rows))
+            if self.opened is not None:
+                self.opened.add(ids, time, deferred)
             self._add(ids, rows, features)
             return ids
 
-    def made_one(self, number: int, row: int, features: np.ndarray) -> int:
+    def made_one(self, number: int, row: int, features: np.ndarray, time: float = 0.0, deferred: bool = False) -> int:
         """Let a single decision wait from now on; return its id.  This is a faster `made`."""
         with self.lock:
             decision = self.ids.made(number)
+            if self.opened is not None:
+                self.opened.add((decision,), time, deferred)
             if not self._free:
                 self._grow()
             slot = self._slots[decision] = self._free.pop()
@@ -223,10 +145,62 @@ class Pending:
         if ids is self._removed:
             return
         with self.lock:
-            for each in ids:
-                if each in self._slots:
-                    self._free.append(self._slots.pop(each))
+            self._forget(each for each in ids if each in self._slots)
             self._removed = ids
+
+    def withdraw(self, ids: Sequence[int]) -> None:
+        """Forget decisions that wait and will have no reward."""
+        with self.lock:
+            self._forget(ids)
+            self.mark_unsure(ids)
+
+    def check_waiting(self, ids: Sequence[int]) -> None:
+        """Raise unless all of these decisions wait, and each is named once."""
+        self.hold(ids)
+        self.release()
+
+    def check_untold(self, ids: Sequence[int]) -> None:
+        """Raise unless all of these decisions wait, and no reward of theirs has come."""
+        self.check_waiting(ids)
+        for each in ids:
+            if self.opened is not None and each in self.opened.rewards:
+                raise AlreadyRewarded(f"The reward of decision {each} is already known. The first one counts.")
+
+    def drop_beyond(self, limit: int) -> list[int]:
+        """Drop the oldest decisions that are more than `limit`; return their ids."""
+        with self.lock:
+            return self._drop(limit)
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Drop these decisions."""
+        with self.lock:
+            self._forget(ids)
+            self.dropped += len(ids)
+            self.mark_unsure(ids)
+
+    def is_due(self, time: float) -> bool:
+        """Tell whether the window of the oldest decision is over."""
+        with self.lock:
+            return self.opened is not None and self.opened.is_due(time)
+
+    def due(self, time: float) -> Due:
+        """Return the decisions whose windows are over."""
+        with self.lock:
+            assert self.opened is not None
+            return self.opened.due(time)
+
+    def tell(self, ids: Sequence[int], rewards: Sequence[float]) -> None:
+        """Keep rewards until the windows of their decisions are over."""
+        with self.lock:
+            assert self.opened is not None
+            self.opened.rewards.update(zip(ids, rewards, strict=True))
+            self.opened.deferred.difference_update(ids)
+
+    def activate(self, ids: Sequence[int]) -> None:
+        """Note that deferred decisions were shown."""
+        with self.lock:
+            assert self.opened is not None
+            self.opened.deferred.difference_update(ids)
 
     def ledger(self) -> Ledger:
         """Return a copy of the ids given out and of the decisions that wait, for a snapshot."""
@@ -235,7 +209,13 @@ class Pending:
             pulled = Pulled(self._pulled.numbers[slots])
             waiting = np.fromiter(self._slots, np.int64, len(slots))
             ids = self.ids
-            return Ledger(ids.count, ids.offset, ids.spans(), self.dropped, self._unsure, waiting, pulled)
+            known = (ids.count, ids.offset, ids.spans(), self.dropped, self._unsure, waiting, pulled)
+            if self.opened is None:
+                return Ledger(*known)
+            times = np.array([self.opened.times[each] for each in self._slots], float)
+            told = np.array([self.opened.rewards.get(each, np.nan) for each in self._slots], float)
+            deferred = np.array([each in self.opened.deferred for each in self._slots], bool)
+            return Ledger(*known, times, told, deferred)
 
     def resume(self, ledger: Ledger, same_ids: bool) -> None:
         """Resume the log of a snapshot, with new ids or with those that the saved agent would have given out."""
@@ -243,7 +223,24 @@ class Pending:
         with self.lock:
             self.ids = Ids(ledger.spans, count, offset if same_ids else fresh_offset(ledger.spans, count, offset))
             self.dropped, self._unsure = ledger.dropped, ledger.unsure
-            self._add(ledger.waiting.tolist(), ledger.pulled.rows, ledger.pulled.features)
+            waiting = ledger.waiting.tolist()
+            if self.opened is not None and ledger.times is not None:
+                assert ledger.told is not None
+                assert ledger.deferred is not None
+                self.opened.times.update(zip(waiting, ledger.times.tolist(), strict=True))
+                self.opened.deferred.update(ledger.waiting[ledger.deferred].tolist())
+                came = ~np.isnan(ledger.told)
+                self.opened.rewards.update(zip(ledger.waiting[came].tolist(), ledger.told[came].tolist(), strict=True))
+            self._add(waiting, ledger.pulled.rows, ledger.pulled.features)
+
+    def made_before(self, number: int, row: int, features: np.ndarray, time: float, deferred: bool) -> None:
+        """Let a decision wait that was made before with this number, as a log tells it."""
+        with self.lock:
+            self.ids.note(number)
+            decision = self.ids.offset + number
+            if self.opened is not None:
+                self.opened.add((decision,), time, deferred)
+            self._add((decision,), np.array([row]), features[None])
 
     def _add(self, ids: Sequence[int], rows: np.ndarray, features: np.ndarray) -> None:
         """Let decisions with these ids wait from now on."""
@@ -255,14 +252,27 @@ class Pending:
         self._slots.update(zip(ids, slots, strict=True))
         self._drop()
 
-    def _drop(self) -> None:
-        """Drop the oldest decisions while too many wait, except for those that are held."""
-        excess = len(self._slots) - len(self._held) - self.limit
-        if excess > 0:
-            oldest = list(islice((each for each in self._slots if each not in self._held), excess))
-            self._free += map(self._slots.pop, oldest)
-            self.dropped += excess
-            self._unsure = max(self._unsure, *(1 + (self.ids.number(each) or 0) for each in oldest))
+    def _forget(self, ids: Iterable[int]) -> None:
+        """Free the slots of decisions that wait."""
+        gone = list(ids)
+        self._free += map(self._slots.pop, gone)
+        if self.opened is not None:
+            self.opened.remove(gone)
+
+    def _drop(self, limit: int | None = None) -> list[int]:
+        """Drop the oldest decisions while too many wait, except for those that are held; return their ids."""
+        excess = len(self._slots) - len(self._held) - (self.limit if limit is None else limit)
+        if excess <= 0:
+            return []
+        oldest = list(islice((each for each in self._slots if each not in self._held), excess))
+        self._forget(oldest)
+        self.dropped += excess
+        self.mark_unsure(oldest)
+        return oldest
+
+    def mark_unsure(self, ids: Iterable[int]) -> None:
+        """Note that decisions neither wait nor had a reward."""
+        self._unsure = max([self._unsure, *(1 + (self.ids.number(each) or 0) for each in ids)])
 
     def _grow(self) -> None:
         """Increase the room of the arrays to twice as many decisions."""
@@ -288,13 +298,18 @@ class Pending:
         if self.ids.is_under_way(number):
             return UnknownDecision(f"Decision {decision} is still being made. Wait until `choose` returns it.")
         if number < self._unsure:
-            other = "was still being made when a snapshot of format 1 was saved, which lacks it"
+            other = "was withdrawn, or was still being made when a snapshot of format 1 was saved, which lacks it"
             if self.dropped:
                 other = (
-                    f"was among the {self.dropped} oldest that were dropped because too many waited. "
+                    f"was withdrawn, or was among the {self.dropped} oldest that were dropped because too many waited. "
                     f"Raise max_pending, which is {self.limit}"
                 )
             return UnknownDecision(f"Decision {decision} does not wait for a reward: it has had one, or {other}.")
+        if self.opened is not None:
+            return AlreadyRewarded(
+                f"The reward of decision {decision} is already known, or its window of {self.opened.window.seconds:g} "
+                "seconds is over. Learn each decision once, and in time."
+            )
         return AlreadyRewarded(f"The reward of decision {decision} is already known. Learn each decision once.")
 
 

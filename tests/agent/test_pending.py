@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from explorax import Agent, errors
-from explorax.agent import compiled, log, propensity
-from explorax.agent.log import Ids, Pending, Span, as_ids
+from explorax.agent import compiled, ids, propensity
+from explorax.agent.ids import Ids, Span
+from explorax.agent.pending import Pending, as_ids
 from explorax.policies.base import Action, Policy
 
 KEPT = Path(__file__).parent / "snapshots"
@@ -75,11 +76,11 @@ def test_ids_are_unique_over_restarts(tmp_path):
 
 
 def test_offsets_are_far_from_earlier_ids(monkeypatch):
-    drawn = iter([5 + log.ROOM, 7 * log.ROOM, 2**40, 2**41])
+    drawn = iter([5 + ids.ROOM, 7 * ids.ROOM, 2**40, 2**41])
     monkeypatch.setattr("secrets.randbelow", lambda most: next(drawn))
-    earlier = [Span(0, 0, 10), Span(2 * log.ROOM, 10, 20), Span(8 * log.ROOM, 20, 30)]
-    offset = log.fresh_offset(earlier, 30, 2**40 + log.ROOM - 30)  # all but the last are too near to one of them
-    assert offset + 30 == 2**41 + log.ROOM
+    earlier = [Span(0, 0, 10), Span(2 * ids.ROOM, 10, 20), Span(8 * ids.ROOM, 20, 30)]
+    offset = ids.fresh_offset(earlier, 30, 2**40 + ids.ROOM - 30)  # all but the last are too near to one of them
+    assert offset + 30 == 2**41 + ids.ROOM
 
 
 def test_numbers_of_ids():
@@ -97,7 +98,7 @@ def test_numbers_of_ids():
 
 
 def test_decisions_that_fail_are_forgotten_in_the_end(monkeypatch):
-    monkeypatch.setattr(log, "UNDER_WAY", 2)
+    monkeypatch.setattr(ids, "UNDER_WAY", 2)
     known = Ids()
     for _ in range(5):
         known.take(1)
@@ -255,7 +256,7 @@ def test_dropped_decisions_are_counted_and_told_apart_where_that_is_known(tmp_pa
 def test_what_format_1_does_not_know():
     """Its ids are numbers; of those that do not wait it is not known whether they were under way."""
     agent = Agent.load(KEPT / "format1-linear.npz")
-    with pytest.raises(errors.UnknownDecision, match="it has had one, or was still being made when a snapshot of form"):
+    with pytest.raises(errors.UnknownDecision, match="it has had one, or was withdrawn, or was still being made when"):
         agent.learn(3, 1.0)
     with pytest.raises(errors.UnknownDecision, match="that this agent knows, got 12"):
         agent.learn(12, 1.0)
@@ -286,14 +287,14 @@ def test_settings_of_an_agent_may_be_given_anew(tmp_path):
 def test_an_interrupt_leaves_a_reward_learned_once(tmp_path, monkeypatch):
     """After the state was replaced, and before the decision was removed from those that wait."""
 
-    def interrupted(self, ids):
-        if ids:
+    def interrupted(self, decisions):
+        if decisions:
             raise KeyboardInterrupt
 
     agent = counting()
     first, second = agent.choose_many(2)
     with monkeypatch.context() as patched:
-        patched.setattr(log.Pending, "remove", interrupted)
+        patched.setattr(Pending, "remove", interrupted)
         with pytest.raises(KeyboardInterrupt):
             agent.learn(first.id, 0.5)
     np.testing.assert_array_equal(agent.state, [1.0, 0.5])

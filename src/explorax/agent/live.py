@@ -1,0 +1,317 @@
+"""Deciding and learning over time: the state that threads share, what waits for rewards, and the log.
+
+What changes over time is one record (`Now`), which is never changed but replaced as a whole.  Two properties of agents
+follow.
+
+**Threads.**  Any number of threads may call any method.  Choosing reads one `Now`, so choosers wait neither for the
+learner nor for each other; learning, saving and changing arms happen one at a time, under a lock.
+
+**Interrupts.**  The state and the ids of the rewards that it has learned last are replaced in one step.  An interrupt
+while learning leaves all rewards of the call learned or none of them, and no decision is rewarded twice.  With a log
+they are written before that step; what an interrupt leaves between the two is made up for by the next call.
+"""
+
+import io
+import json
+import math
+import threading
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from explorax.agent import compiled
+from explorax.agent.ahead import Ahead, Turns
+from explorax.agent.arm_tables import Among, AmongEach
+from explorax.agent.decider import Decider, Now
+from explorax.agent.decisions import Decision, Decisions
+from explorax.agent.offers import Offer, Shown
+from explorax.agent.own_arms import Arms
+from explorax.agent.packing import Packed
+from explorax.agent.pending import Pending, as_ids
+from explorax.agent.pulled import Pulled
+from explorax.agent.recording import Asked, Event, Unrecorded
+from explorax.agent.reward_window import Window
+from explorax.checks import check_whole
+from explorax.errors import InvalidArgument
+from explorax.policies.base import State
+from explorax.policies.exploration import forced_rounds
+
+
+class Live:
+    """A decider with the state that it decides by, the decisions that wait, and the lock of all that changes them."""
+
+    now: Now
+
+    def __init__(
+        self,
+        decider: Decider,
+        state: State,
+        own: Arms,
+        max_pending: int,
+        window: Window | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        check_whole("max_pending", max_pending, 1)
+        self.decider, self.window, self.lock = decider, window, threading.Lock()
+        forced = forced_rounds(state) if decider.source.settles else math.inf
+        self.now = Now(Packed.of(state), own, compiled.room(state), forced=forced)
+        self.pending = Pending(decider.source.n_features, decider.source.dtype, max_pending, window)
+        self.record = Unrecorded(clock if window else None)
+        self.dump: Callable[[], bytes] | None = None  # what makes a snapshot for the log
+        self.last: Offer | None = None  # the offer of the last decision
+        self.turns = Turns()
+
+    def state(self) -> State:
+        """Return the state as the policy knows it."""
+        with self.decider.precision():
+            return self.now.packed.state()
+
+    def waiting(self) -> Pending:
+        """Return the decisions that wait, without those whose rewards were learned before an interrupt."""
+        self.pending.remove(self.now.learned)
+        return self.pending
+
+    # Deciding
+
+    def choose(
+        self,
+        given: Any,
+        among: Among,
+        exclude: Collection[Hashable] | None = None,
+        every: bool = False,
+        deferred: bool = False,
+    ) -> Decision:
+        """Make the next decision, and let it wait for its reward."""
+        self.look_at_the_clock(deferred)
+        now, decider = self.now, self.decider
+        offer = decider.source.offer(now.arms, given, among)
+        if exclude is not None:
+            offer = offer.without(exclude)
+        t = self.pending.take(1)
+        self.last = None if every else offer
+        return self.decided(offer, now, Asked(t, now.version, deferred), given, not (among is exclude is None), every)
+
+    def decided(self, offer: Offer, now: Now, asked: Asked, given: Any, restricted: bool, every: bool) -> Decision:
+        """Make a decision on an offer, and let it wait for its reward."""
+        decider, source = self.decider, self.decider.source
+        pick, chance, stderr = decider.decide(offer, now, asked.first, every)
+        (known,) = decider.of_every(offer, pick) or (None,)
+
+        def shown() -> list[Shown]:
+            return source.shown(offer, 1, [given], restricted)
+
+        decision = self.record.decided(self.pending, asked, shown, pick, chance, stderr, known)
+        return Decision(decision, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known)
+
+    def choose_many(self, given: Any, among: AmongEach, every: bool = False, deferred: bool = False) -> Decisions:
+        """Make the next decisions with the same state, and let them wait for their rewards."""
+        self.look_at_the_clock(deferred)
+        now, decider, source = self.now, self.decider, self.decider.source
+        offers = source.offers(now.arms, given, among)
+        asked = Asked(self.pending.take(offers.number), now.version, deferred)
+        picks, chances, stderrs = decider.decide_many(offers, now, asked.first, every)
+        known = decider.of_every(offers, picks)
+
+        def shown() -> list[Shown]:
+            return source.shown(offers, offers.number, given, among is not None)
+
+        ids = self.record.decided_many(self.pending, asked, shown, picks, chances, stderrs, known)
+        told = (picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
+        return Decisions(ids, *told, known)
+
+    def choose_slate(
+        self, size: int, given: Any, among: Among, exclude: Collection[Hashable] | None, every: bool, deferred: bool
+    ) -> list[Decision]:
+        """Make decisions for the places of a slate, each among the arms that the places before have left."""
+        self.look_at_the_clock(deferred)
+        now = self.now
+        offer = self.decider.source.offer(now.arms, given, among)
+        if exclude is not None:
+            offer = offer.without(exclude)
+        if size > offer.choices:
+            raise InvalidArgument(
+                f"size must be at most {offer.choices}, the number of arms on offer, got {size}. Ask for fewer places."
+            )
+        slate: list[Decision] = []
+        for place in range(size):
+            offer = offer.without([slate[-1].arm]) if place else offer
+            asked = Asked(self.pending.take(1), now.version, deferred)
+            restricted = place > 0 or not (among is exclude is None)
+            slate.append(self.decided(offer, now, asked, given, restricted, every))
+        self.last = None
+        return slate
+
+    # Learning
+
+    def learn(self, decision_id: int | Sequence[int] | np.ndarray, reward: Any) -> None:
+        """Replace the state by the one that has learned these rewards, or raise and change nothing."""
+        ids, single = as_ids(decision_id)
+        rewards = compiled.as_rewards(reward, len(ids), single)
+        self.look_at_the_clock()
+        with self.lock:
+            self.settle()
+            if self.window is None:
+                self.take_in(ids, rewards, partial(self.record.rewarded, ids, rewards))
+            else:
+                self.tell(ids, rewards)
+
+    def settle(self) -> None:
+        """Make up for what an interrupt has left undone after it was logged."""
+        self.now = self.record.settled(self.now)
+
+    def take_in(self, ids: Sequence[int], rewards: Any, written: Callable[[Now], Now]) -> None:
+        """Learn rewards of decisions that wait, and forget these, once what comes next is written."""
+        now, pending, policy = self.now, self.waiting(), self.decider.policy
+        pulled = pending.hold(ids)  # none of them is dropped meanwhile
+        try:
+            with self.decider.precision():
+                compiled.check_possible(policy, rewards, self.decider.source.dtype)
+                if len(ids) > now.room:
+                    compiled.check_room_for(policy, now.packed.state(), len(ids))
+                if now.arms.reused:
+                    now, pulled = self.with_rows_of(pulled)
+                packed, ahead = self.learned(now, pulled.paid(rewards), pending.is_only(ids))
+            self.now = written(Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, now.version))
+            pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
+        finally:
+            pending.release()
+        if self.dump is not None:
+            self.record.keep(self.dump)
+
+    def learned(self, now: Now, pulled: Pulled, in_turn: bool) -> tuple[Packed, Ahead | None]:
+        """Return the packed state after learning what was pulled, and the decision that comes next if it is made, too.
+
+        It is made if decisions and rewards have taken turns for long: then no reward can come before it, and most
+        likely it is one like the last.
+        """
+        packed, offer = now.packed, now.arms.listed_once
+        if self.turns.taken(in_turn) and offer is not None and offer is self.last:
+            shapes, t = (packed.packing, offer.arms.shape, offer.offered is None), self.pending.ids.count
+            if self.turns.ready != shapes:
+                example = packed, Pulled(pulled.numbers.copy()), offer, t
+                self.turns.prepare(shapes, partial(self.decider.rehearse, *example))
+            if self.turns.ready == shapes:
+                return self.decider.learn_and_decide(packed, pulled, offer, t)
+        return compiled.learn(self.decider.policy.update, packed, pulled), None
+
+    def learn_from(self, rows: np.ndarray, features: np.ndarray, rewards: np.ndarray) -> None:
+        """Learn rewards of arms that others pulled."""
+        policy = self.decider.policy
+        with self.lock, self.decider.precision():
+            self.settle()
+            now = self.now
+            compiled.check_possible(policy, rewards, self.decider.source.dtype)
+            compiled.check_room_for(policy, now.packed.state(), len(rewards))
+            packed = compiled.learn(policy.update, now.packed, Pulled.of(rows, features).paid(rewards))
+            event = Event("learned_from", content=earlier_bytes(rows, features, rewards))
+            coming = now._replace(packed=packed, room=now.room - len(rewards), ahead=None)
+            self.now = self.record.happened([event], coming)
+
+    # Windows
+
+    def look_at_the_clock(self, deferred: bool = False) -> None:
+        """Learn the rewards of decisions whose windows are over, if the agent has a reward window."""
+        if self.window is not None:
+            self.close_windows(self.record.now())
+        elif deferred:
+            raise InvalidArgument(
+                "deferred must be False for an agent without a reward_window, got True. Make it with reward_window, or "
+                "withdraw decisions that were not shown."
+            )
+
+    def close_windows(self, time: float) -> None:
+        """Learn the rewards of decisions whose windows are over by now, in the order of the decisions."""
+        if not self.pending.is_due(time):
+            return
+        with self.lock:
+            self.settle()
+            due = self.waiting().due(time)
+            if due.paid:
+                self.take_in(due.paid, np.array(due.rewards), partial(self.record.closed, due, time))
+            elif due.lost:
+                self.now = self.record.closed(due, time, self.now)
+            self.pending.withdraw(due.lost)
+
+    def tell(self, ids: Sequence[int], rewards: Any) -> None:
+        """Keep rewards until the windows of their decisions are over."""
+        pending = self.waiting()
+        pending.tell(*self.record.missed(ids))  # what an interrupt has left undone
+        pending.check_untold(ids)
+        compiled.check_possible(self.decider.policy, rewards, self.decider.source.dtype)
+        self.record.told(ids, rewards)
+        pending.tell(ids, np.atleast_1d(rewards).tolist())
+
+    def withdraw(self, decision_id: int | Sequence[int] | np.ndarray) -> None:
+        """Forget decisions that will have no reward."""
+        self.look_at_the_clock()
+        with self.lock:
+            self.settle()
+            ids, _ = as_ids(decision_id)
+            self.waiting().check_untold(ids)
+            self.now = self.record.happened([Event("withdrawn", each) for each in ids], self.now)
+            self.pending.withdraw(ids)
+
+    def activate(self, decision_id: int | Sequence[int] | np.ndarray) -> None:
+        """Note that deferred decisions were shown."""
+        self.look_at_the_clock(deferred=True)
+        with self.lock:
+            self.settle()
+            ids, _ = as_ids(decision_id)
+            self.waiting().check_waiting(ids)
+            self.now = self.record.happened([Event("activated", each) for each in ids], self.now)
+            self.pending.activate(ids)
+
+    # Arms
+
+    def put(self, kind: str, name: Hashable, features: Any) -> None:
+        """Add one of the agent's own arms ("added"), or give it other features ("updated")."""
+        with self.lock, self.decider.precision():
+            self.settle()
+            row, attributes = self.decider.source.read(self.now.arms.changeable(), name, features)
+            self.put_row(kind, name, row, attributes)
+
+    def put_row(self, kind: str, name: Hashable, row: np.ndarray, attributes: Mapping[str, Any] | None) -> None:
+        """Add one of the agent's own arms, or give it other features, which were read."""
+        source, policy, now = self.decider.source, self.decider.policy, self.now
+        arms = getattr(now.arms, kind)(name, row, attributes, source.vacant(policy, now.packed, now.arms))
+        coming = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
+        told = row.tolist() if attributes is None else attributes
+        self.now = self.record.happened([Event(kind, name=name, content=json.dumps(told))], coming)
+
+    def switch(self, name: Hashable, on: bool) -> None:
+        """Put one of the agent's own arms on offer, or take it off offer."""
+        source, policy = self.decider.source, self.decider.policy
+        with self.lock:
+            self.settle()
+            now = self.now
+            own, event = now.arms.changeable(), Event("restored" if on else "retired", name=name)
+            if name not in own.rowless:
+                self.now = self.record.happened([event], now._replace(arms=own.switched(name, on)))
+                return
+            with self.decider.precision():
+                arms = own.switched(name, on, source.vacant(policy, now.packed, own))
+                coming = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
+                self.now = self.record.happened([event], coming)
+
+    def with_rows_of(self, pulled: Pulled) -> tuple[Now, Pulled]:
+        """Return what has a row for each arm that was pulled, also if its own was given away, and these rows."""
+        now, source, policy = self.now, self.decider.source, self.decider.policy
+        arms, rows = source.with_rows(policy, now.packed, now.arms, pulled.rows, pulled.features)
+        if arms is not now.arms:
+            now = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
+        return now, Pulled.of(rows, pulled.features)
+
+
+def earlier_bytes(rows: np.ndarray, features: np.ndarray, rewards: np.ndarray) -> bytes:
+    """Return what others pulled as an archive of NumPy."""
+    file = io.BytesIO()
+    np.savez(file, rows=rows, features=features, rewards=rewards)
+    return file.getvalue()
+
+
+def earlier_of(content: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `earlier_bytes` was given: rows, features and rewards."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        return found["rows"], found["features"], found["rewards"]

@@ -1,0 +1,189 @@
+"""The one writer of a log: rows that are in the file before anyone is told of what they say.
+
+**Durability.**  Every call of a method is a transaction of its own, which is in the file when the method returns.  With
+"process" the file is handed to the operating system: it survives the end of the process in any way, but not that of the
+machine.  With "power" it is forced to the disk each time, and survives a loss of power, too.
+
+**One writer.**  A lock of the operating system on a companion file, which ends with the process, keeps other processes
+from writing.  Readers are not disturbed.
+
+**Interrupts.**  An interrupt in the middle of a call leaves it open whether its rows were written.  The next call asks
+the file which number comes next.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from explorax.errors import CannotWrite, InvalidArgument, UnknownName
+from explorax.files import acquire, remove_leftovers, temporary, writing
+from explorax.log import schema
+
+SYNCHRONOUS = {"process": "OFF", "power": "FULL"}
+DECISION = f"INSERT INTO decisions VALUES ({', '.join('?' * 18)})"
+REWARD = "INSERT INTO rewards VALUES (?, ?, ?, ?, ?, ?)"
+EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
+SNAPSHOT = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)"
+FORGET = "DELETE FROM snapshots WHERE seq > (SELECT min(seq) FROM snapshots) AND seq < ?"  # those in between
+LAST = " UNION ALL ".join(f"SELECT max(seq) FROM {table}" for table in schema.NUMBERED)
+HELD = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq = ?" for table in schema.NUMBERED[1:])
+
+REFUSED = (sqlite3.Error, OverflowError, UnicodeEncodeError)  # what is raised for rows that are not written
+
+Row = Sequence[Any]
+Rows = tuple[str, Sequence[Row]]  # a statement, and the rows that it is executed for
+
+
+def create(path: Path, about: Mapping[str, Any], time: float, snapshot: bytes) -> None:
+    """Write a new log, which holds the agent as it is before its first decision; raise if there is a file already."""
+    if not path.parent.is_dir():
+        raise InvalidArgument(
+            f"log must be a file in a folder that exists, got {str(path)!r}. Make the folder, or give another path."
+        )
+    with locked(path):
+        if path.exists() or path.is_symlink():
+            raise InvalidArgument(
+                f"log must be a new file, got {str(path)!r}, which is there already. Go on with it by "
+                "Agent.recover(path), or give another path."
+            )
+        remove_leftovers(path.parent, path.name)
+        with writing(path), temporary(path) as beside:
+            connection = sqlite3.connect(beside, isolation_level=None)
+            try:
+                connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {schema.FORMAT}")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.executescript(f"BEGIN; {schema.TABLES} COMMIT;")
+                connection.execute("BEGIN")
+                connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+                connection.execute(SNAPSHOT, (0, time, snapshot))
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise OSError(str(error)) from error
+            finally:
+                connection.close()
+            os.replace(beside, path)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of the one writer of a log; raise if another process or agent holds it."""
+    with contextlib.ExitStack() as held:
+        with writing(path):
+            beside = held.enter_context(open(f"{path}.lock", "a+b"))
+        if not acquire(beside.fileno()):
+            raise InvalidArgument(
+                f"log must have one writer, got {str(path)!r}, which another agent writes. Close that one, or give "
+                "another path."
+            )
+        yield  # the file stays behind: removing it would race with a process about to lock it
+
+
+def check_durability(durability: str) -> None:
+    """Raise unless this is a kind of durability."""
+    if durability not in SYNCHRONOUS:
+        raise UnknownName("durability", durability, SYNCHRONOUS)
+
+
+class Writer:
+    """The one writer of a log that is there.
+
+    Whoever calls a method that writes holds `lock`, and so decides what else happens in the same order.
+    """
+
+    def __init__(self, path: Path, durability: str) -> None:
+        check_durability(durability)
+        schema.check_is_log(path)  # before a lock is left beside a file that is something else
+        self.path, self.lock, self.process = path, threading.Lock(), os.getpid()
+        with contextlib.ExitStack() as held:
+            held.enter_context(locked(path))
+            self.connection = connection = schema.connect(path, write=True)
+            held.callback(connection.close)
+            with schema.understood(path):
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
+                self.seq = self.last()
+            self.unsure = False  # whether a write was interrupted
+            self.held = held.pop_all()
+
+    def close(self) -> None:
+        """Close the file, and leave it to other writers."""
+        with self.lock:
+            self.held.close()
+
+    def last(self) -> int:
+        """Return the number of the last thing that is in the file."""
+        return max(found or 0 for (found,) in self.connection.execute(LAST))
+
+    def has(self, seq: int) -> bool:
+        """Tell whether the reward or the event of this number is in the file."""
+        return self.connection.execute(HELD, (seq, seq)).fetchone() is not None
+
+    def reward_of(self, decision: int) -> float | None:
+        """Return the reward that the file has of a decision, or None."""
+        found = self.connection.execute("SELECT reward FROM rewards WHERE decision = ?", (decision,)).fetchone()
+        return None if found is None else float(found[0])
+
+    def next(self) -> int:
+        """Return the number of the next thing that is written."""
+        if self.unsure:
+            self.seq, self.unsure = self.last(), False
+        return self.seq + 1
+
+    def one(self, statement: str, row: Row) -> None:
+        """Write one row, which has the next number."""
+        self.check_process()
+        self.unsure = True
+        try:
+            self.connection.execute(statement, row)
+        except REFUSED as error:
+            raise self.refused(error) from error
+        self.seq += 1
+        self.unsure = False
+
+    def all(self, statements: Sequence[Rows], count: int) -> None:
+        """Write rows of several tables, all of them or none, which have the next `count` numbers."""
+        self.check_process()
+        self.unsure = True
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            for statement, rows in statements:
+                self.connection.executemany(statement, rows)
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+            if isinstance(error, REFUSED):
+                raise self.refused(error) from error
+            raise
+        self.seq += count
+        self.unsure = False
+
+    def check_process(self) -> None:
+        """Raise in a process that was forked from the one that opened the file."""
+        if os.getpid() != self.process:
+            raise InvalidArgument(
+                f"log must be written by the process that opened it, got {str(self.path)!r} in a process that was "
+                "forked from it. Make or recover an agent in each process, with a log of its own."
+            )
+
+    def refused(self, error: Exception) -> Exception:
+        """Return the error that says why something was not written."""
+        if isinstance(error, sqlite3.ProgrammingError):
+            return InvalidArgument(
+                f"log must be open, got {str(self.path)!r}, which was closed. Go on with it by Agent.recover(path)."
+            )
+        if isinstance(error, sqlite3.Error):
+            return CannotWrite(
+                f"{self.path} could not be written: {error}. What was asked for is refused, and nothing has changed. "
+                "Make room there, and try again."
+            )
+        return InvalidArgument(
+            f"The name of an arm must be text that can be written as UTF-8, or a whole number below 2⁶³, to be logged: "
+            f"{error}. Rename the arm."
+        )
