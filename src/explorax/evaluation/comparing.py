@@ -9,11 +9,10 @@ from explorax.checks import is_number
 from explorax.errors import InvalidArgument, UnknownName, check_names, shown
 from explorax.evaluation.estimators import ESTIMATORS, on_policy
 from explorax.evaluation.intervals import INTERVALS, Interval, interval, interval_of_difference
-from explorax.evaluation.preparing import Prepared
+from explorax.evaluation.preparing import UNWEIGHED, Prepared
 from explorax.evaluation.scores import Scores
 from explorax.evaluation.values import LOGGING, PolicyValue
 
-UNWEIGHED = ("on_policy", "dm")  # estimators that need no propensities
 NORMALIZED = ("snips", "sndr")  # estimators that divide by the sum of the weights
 
 
@@ -100,11 +99,39 @@ def _compared(
 
 
 def _replayed(target: str, scores: Scores, logging: Scores, kind: str | None, level: float) -> PolicyValue:
-    """Return the value of a target that was replayed; it has rows of its own, so both intervals share the risk."""
-    row, half = _value(target, "on_policy", scores, kind, level), (1 + level) / 2
-    own, others = (interval(row.interval, "on_policy", each, half) for each in (scores, logging))
-    gain = Interval(own.low - others.high, own.high - others.low, row.interval)
-    return _with_gain(replace(row, estimator="replay"), logging, gain)
+    """Return the value of a target that was replayed, with its difference from the policy that made the log."""
+    row = _value(target, "on_policy", scores, kind, level)
+    own, other = (interval(row.interval, "on_policy", each, (1 + level) / 2) for each in (scores, logging))
+    return _with_gain(replace(row, estimator="replay"), logging, apart(own, other))
+
+
+def difference(found: Prepared, one: str, other: str, estimator: str, kind: str, level: float) -> Interval:
+    """Return an interval of the value of one target minus that of another.
+
+    Args:
+        found: What the log says of the targets.
+        one: The name of a target.
+        other: The name of the target whose value is subtracted.
+        estimator: The name of the estimator of targets that were weighed.
+        kind: The kind of interval.
+        level: The probability with which it holds.
+
+    Returns:
+        The interval.
+    """
+    if one in found.targets and other in found.targets:
+        return interval_of_difference(kind, estimator, found.targets[one], found.targets[other], level)
+    bounds = []
+    for name in (one, other):
+        replayed = name in found.replayed
+        scores = found.replayed[name] if replayed else found.targets[name]
+        bounds.append(interval(kind, "on_policy" if replayed else estimator, scores, (1 + level) / 2))
+    return apart(*bounds)
+
+
+def apart(one: Interval, other: Interval) -> Interval:
+    """Return an interval of a difference from two intervals, each of which has half of the risk to fail."""
+    return Interval(one.low - other.high, one.high - other.low, one.kind)
 
 
 def _with_gain(row: PolicyValue, logging: Scores, gain: Interval) -> PolicyValue:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from explorax.evaluation.answer import answer
-from explorax.evaluation.comparing import UNWEIGHED, all_values, checked_estimators, checked_level
+from explorax.evaluation.comparing import all_values, checked_estimators, checked_level
 from explorax.evaluation.diagnostics import diagnose
 from explorax.evaluation.estimators import ESTIMATORS
 from explorax.evaluation.intervals import INTERVALS
-from explorax.evaluation.preparing import prepared
+from explorax.evaluation.preparing import Prepared, prepared
 from explorax.evaluation.result import Evaluation
 from explorax.log.data import LoggedData
 
@@ -87,11 +87,10 @@ def evaluate(
         'better'
     """
     names, level = checked_estimators(estimator, interval, reward_model), checked_level(level)
-    weighed = not set(names) <= {*UNWEIGHED}
     found = prepared(
         log,
         policies,
-        weighed=weighed,
+        estimators=names,
         reward_model=reward_model,
         fitted=fitted,
         reward_range=reward_range,
@@ -100,9 +99,25 @@ def evaluate(
         learning=learning,
         seed=seed,
     )
-    rows = all_values(found, names, interval, level)
-    diagnoses = {name: diagnose(found.log, scores) for name, scores in found.targets.items()} if weighed else {}
+    return concluded(found, names, interval, level)
+
+
+def concluded(found: Prepared, names: Sequence[str], kind: str | None, level: float) -> Evaluation:
+    """Return the evaluation that follows from what a log says of targets.
+
+    Args:
+        found: What the log says of them.
+        names: The names of the estimators.
+        kind: The kind of interval, or None for the strongest that fits.
+        level: The probability with which each interval holds.
+
+    Returns:
+        The evaluation.
+    """
+    rows, random = all_values(found, names, kind, level), found.propensities.random
+    weighed = found.targets if found.log.propensities is not None else {}
+    diagnoses = {name: diagnose(found.log, scores) for name, scores in weighed.items()}
     used = [f"{name}: {ESTIMATORS[name].assumption}" for name in names if found.targets]
-    kinds = [f"{kind} interval: {INTERVALS[kind].promise}" for kind in dict.fromkeys(row.interval for row in rows)]
-    told = answer(rows, diagnoses, found.propensities.random, bool(found.propensities.assumption))
-    return Evaluation(rows, diagnoses, (*found.assumptions, *used, *kinds), told)
+    promises = [f"{each} interval: {INTERVALS[each].promise}" for each in dict.fromkeys(row.interval for row in rows)]
+    told = answer(rows, diagnoses, random, bool(found.propensities.assumption))
+    return Evaluation(rows, diagnoses, (*found.assumptions, *used, *promises), told, random)

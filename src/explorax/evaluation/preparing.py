@@ -1,7 +1,7 @@
 """From the arguments of an evaluation to the scores of all its targets."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from explorax.evaluation.values import LOGGING
 from explorax.log.data import LoggedData
 
 LEARNING = ("replay", "trained")
+UNWEIGHED = ("on_policy", "dm")  # estimators that need no propensities
 FEWEST = 10  # rows of a log, and rows that a replay keeps
 
 
@@ -46,7 +47,7 @@ def prepared(
     log: LoggedData | str | os.PathLike[str],
     policies: Any,
     *,
-    weighed: bool = True,
+    estimators: Sequence[str],
     reward_model: Any = "glm",
     fitted: str = "past",
     reward_range: Range | None = None,
@@ -60,7 +61,7 @@ def prepared(
     Args:
         log: The log, or the path of a log file.
         policies: A target, or a mapping of names to targets.
-        weighed: Whether an estimator weighs rows by propensities.  Default: True.
+        estimators: The names of the estimators.
         reward_model: The reward model.
         fitted: How it is fitted.
         reward_range: The least and the largest reward, or None.
@@ -89,7 +90,7 @@ def prepared(
         fixed |= {name: trained(target, log, first, seed) for name, target in learners.items()}
         learners = {}
         fixed = {name: fixed[name] for name in asked}
-    weights = weights_of(log, propensities, weighed and bool(fixed))
+    weights = weights_of(log, propensities, bool(fixed) and not set(estimators) <= {*UNWEIGHED})
     if least_propensity is not None:
         least(log, least_propensity)
     model = predictions(log, reward_model, fitted, reward_range) if fixed else None
@@ -169,7 +170,7 @@ def known_range(log: LoggedData, given: Range | None) -> Range | None:
 
 
 def weights_of(log: LoggedData, propensities: Any, weighed: bool) -> Propensities:
-    """Return the propensities of a log, those estimated for it, or ones in their place if nothing is weighed."""
+    """Return the propensities of a log, those estimated for it, or none if nothing is weighed."""
     if log.propensities is not None:
         if propensities is not None:
             raise InvalidArgument(
@@ -186,7 +187,7 @@ def weights_of(log: LoggedData, propensities: Any, weighed: bool) -> Propensitie
             "log must have propensities to weigh rewards, got None. Log them, or have them estimated by "
             "propensities='estimate', or rely on a model alone by estimator='dm'."
         )
-    return Propensities(np.ones(len(log)), None, True)
+    return Propensities(None, None, True)
 
 
 def kept_rows(name: str, target: Learning, log: LoggedData, least_propensity: float | None, seed: int) -> np.ndarray:

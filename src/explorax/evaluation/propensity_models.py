@@ -33,13 +33,13 @@ class Propensities(NamedTuple):
     """The probabilities with which the arms of a log were chosen.
 
     Attributes:
-        chosen: (n,) That of the chosen arm.
+        chosen: (n,) That of the chosen arm; None if nothing is known.
         every: (n, K) Those of all arms, or None if they are not known.
         random: Whether the rule that made the log seems to have left anything to chance.
         assumption: What is assumed of the probabilities, as sentences; empty if they are those of the log.
     """
 
-    chosen: np.ndarray
+    chosen: np.ndarray | None
     every: np.ndarray | None
     random: bool
     assumption: str = ""

@@ -25,12 +25,15 @@ class Evaluation:
         diagnostics: What the weights of each policy say of how far the log can be trusted, by name.
         assumptions: What the numbers rest on, in sentences.
         answer: What the log says, in one or two sentences, or that it cannot tell.
+        random: Whether the rule that made the log left anything to chance; if not, the log cannot judge policies that
+            choose differently.
     """
 
     rows: tuple[PolicyValue, ...]
     diagnostics: Mapping[str, Diagnosis]
     assumptions: tuple[str, ...]
     answer: str
+    random: bool = True
 
     def __getitem__(self, target: str) -> PolicyValue:
         found = {row.target: row for row in reversed(self.rows)}

@@ -69,19 +69,18 @@ def scores_of(targets: Mapping[str, Target], basis: Basis) -> dict[str, Scores]:
     for rows in basis.blocks() if targets else ():
         features = log.features.table(rows) if needed and log.features is not None else None
         offered = np.ones((len(rows), log.n_arms), bool) if log.offered is None else log.offered[rows].astype(bool)
-        every = None if basis.propensities.every is None else basis.propensities.every[rows]
+        chosen, every = (None if each is None else each[rows] for each in basis.propensities[:2])
         model = None if predicted is None else predicted.at(rows)
         for name, target in targets.items():
             chances = checked_probabilities(name, target.probabilities(rows, features, offered), rows, offered)
             part = scored(
                 log.rewards[rows],
                 log.arms[rows],
-                basis.propensities.chosen[rows],
+                np.ones(len(rows)) if chosen is None else chosen,  # of no use to what weighs nothing
                 chances,
                 model,
                 every,
                 basis.reward_range,
-                int(rows[0]) - basis.first,
                 basis.least_propensity,
             )
             parts[name].append(part)
