@@ -45,6 +45,9 @@ def answer(rows: Sequence[PolicyValue], diagnoses: Mapping[str, Diagnosis], rand
         condition = MODEL_ALONE if all(row.estimator == "dm" for row in seen) else ESTIMATED if estimated else ""
         told = _one(seen[0], rows[0]) if len(seen) == 1 else _several(seen)
         parts.append(condition + told)
+    barely = [row.target for row in seen if row.target in diagnoses and diagnoses[row.target].verdict == "barely"]
+    if barely:
+        parts.append(f"The log is barely enough to tell about {listed(barely)}.")
     return " ".join(parts)
 
 

@@ -85,7 +85,16 @@ def _value(target: str, estimator: str, scores: Scores, kind: str | None, level:
     bounds = interval(chosen, estimator, scores, level)
     effective = None if estimator in UNWEIGHED else effective_rows(scores.weights)
     return PolicyValue(
-        target, estimator, estimate.value, estimate.stderr, bounds.low, bounds.high, chosen, level, scores.size, effective
+        target,
+        estimator,
+        estimate.value,
+        estimate.stderr,
+        bounds.low,
+        bounds.high,
+        chosen,
+        level,
+        scores.size,
+        effective,
     )
 
 

@@ -7,17 +7,19 @@ for worse, gray for undecided.
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from explorax.evaluation.values import LOGGING, PolicyValue, percent
+from explorax.evaluation.values import PolicyValue, percent
 from explorax.looks import BLACK, GREEN, GREY, MARKERS, ORANGE, STYLE
 
 SHOWN = {"better": GREEN, "worse": ORANGE, "undecided": GREY, "": BLACK}  # colors of verdicts
 BAND = "#E8E8E8"
+LINE, GAP = 0.17, 0.9  # the height of a line in inches, and the space between policies in lines
 
 
 def draw(rows: Sequence[PolicyValue]) -> Figure:
@@ -33,21 +35,20 @@ def draw(rows: Sequence[PolicyValue]) -> Figure:
     targets = list(dict.fromkeys(row.target for row in others))
     estimators = list(dict.fromkeys(row.estimator for row in others))
     marker = dict(zip(estimators, MARKERS * (1 + len(estimators) // len(MARKERS)), strict=False))
-    space = max(1.0, 0.34 * len(estimators) + 0.3)
+    blocks = [[logging], *([row for row in others if row.target == target] for target in targets)]
+    heights = np.cumsum([0.0, *(len(block) + GAP for block in blocks)])  # of the first lines, in lines
     with style.context(["default", STYLE]):
-        drawn = Figure(figsize=(6.2, 1.25 + 0.5 * space * (1 + len(targets))), layout="constrained")
+        drawn = Figure(figsize=(6.2, 1.2 + LINE * heights[-1]), layout="constrained")
         FigureCanvasAgg(drawn)
         axes = drawn.subplots()
         axes.axvspan(logging.low, logging.high, color=BAND, linewidth=0, zorder=0)
         axes.axvline(logging.value, color=BLACK, linewidth=0.8, zorder=1)
-        _line(axes, logging, 0.0, "o")
-        for place, target in enumerate(targets):
-            here = [row for row in others if row.target == target]
-            for number, row in enumerate(here):
-                _line(axes, row, space * (1 + place) + 0.34 * (number - (len(here) - 1) / 2), marker[row.estimator])
-        labels = [_literal(name) for name in (LOGGING, *targets)]
-        axes.set_yticks([space * place for place in range(len(labels))], labels)
-        axes.set_ylim(space * (len(labels) - 0.5), -0.5 * space)
+        for first, block in zip(heights[:-1], blocks, strict=True):
+            for number, row in enumerate(block):
+                _line(axes, row, first + number, marker.get(row.estimator, "o"))
+        centers = [first + (len(block) - 1) / 2 for first, block in zip(heights[:-1], blocks, strict=True)]
+        axes.set_yticks(centers, [_literal(block[0].target) for block in blocks])
+        axes.set_ylim(heights[-1] - 1 - GAP / 2, -0.5 - GAP / 2)
         axes.set_xlabel(f"Mean reward, with {percent(logging.level)} intervals")
         axes.grid(True, axis="x", color="#DDDDDD", linewidth=0.5)
         axes.set_axisbelow(True)
@@ -61,9 +62,7 @@ def draw(rows: Sequence[PolicyValue]) -> Figure:
         colors = [
             Line2D([], [], label=name, color=color, linewidth=2) for name, color in SHOWN.items() if name in verdicts
         ]
-        drawn.legend(
-            handles=[*shapes, *colors], loc="outside lower center", ncols=4, frameon=False, labelcolor=GREY
-        )
+        drawn.legend(handles=[*shapes, *colors], loc="outside lower center", ncols=4, frameon=False, labelcolor=GREY)
         drawn.draw_without_rendering()
     return drawn
 

@@ -58,7 +58,14 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a value as HTML."""
     gain = "–" if row["gain_low"] is None else span(row["gain_low"], row["gain_high"], "+")
     verdict = f'<span class="verdict {KINDS[row["verdict"]]}">{row["verdict"] or "–"}</span>'
-    texts = [row["target"], row["estimator"], number(row["value"]), span(row["low"], row["high"]), row["interval"], gain]
+    texts = [
+        row["target"],
+        row["estimator"],
+        number(row["value"]),
+        span(row["low"], row["high"]),
+        row["interval"],
+        gain,
+    ]
     effective = "–" if row["effective"] is None else f"{row['effective']:.0f}"
     return [*map(escape, texts), verdict, str(row["rows"]), effective]
 
@@ -86,7 +93,9 @@ def _diagnostics(kept: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
     drift = [[name, *(f"{weight:.3f}" for weight in one["mean_weights"])] for name, one in named]
     html += [table("Weights: how few rows the estimates hang on", WEIGHTS, weights)]
-    html += [table("Overlap: the share of a policy's choices by their chance in the log", OVERLAP, overlap)] * bool(overlap)
+    html += [table("Overlap: the share of a policy's choices by their chance in the log", OVERLAP, overlap)] * bool(
+        overlap
+    )
     html += [table("Mean weights, which should be 1 throughout: they show propensities that drift", DRIFT, drift)]
     return [*html, _calibration(next(iter(kept.values()))["calibration"])]
 

@@ -17,6 +17,7 @@ from explorax.evaluation.scoring import Basis, scores_of, scores_of_logging
 from explorax.evaluation.targets import Learning, Target, read_target, trained
 from explorax.evaluation.values import LOGGING
 from explorax.log.data import LoggedData
+from explorax.text import listed
 
 LEARNING = ("replay", "trained")
 UNWEIGHED = ("on_policy", "dm")  # estimators that need no propensities
@@ -97,7 +98,10 @@ def prepared(
     basis = Basis(log, first, weights, model, reward_range, least_propensity)
     targets = scores_of(fixed, basis)
     notes += [weights.assumption] if fixed else []
-    notes += [target.note.replace("{name}", name) for name, target in fixed.items()]
+    said = dict.fromkeys(note for target in fixed.values() for note in target.notes)
+    for note in said:
+        names = [name for name, target in fixed.items() if note in target.notes]
+        notes.append(note.replace("{name}", listed(names)))
     notes += [f"Reward model: {model.about}."] if model is not None else []
     replayed = {}
     for name, target in learners.items():
@@ -111,9 +115,10 @@ def prepared(
 
 def rows_of(log: LoggedData, first: int, weights: Propensities) -> LoggedData:
     """Return the rows from one on, without features, with these propensities."""
-    columns = {"propensities": weights.chosen, "all_propensities": weights.every, "offered": log.offered}
-    later = {name: None if column is None else column[first:] for name, column in columns.items()}
-    return LoggedData(log.arms[first:], log.rewards[first:], None, log.names, **later)
+    chosen, every, offered = (
+        None if each is None else each[first:] for each in (weights.chosen, weights.every, log.offered)
+    )
+    return LoggedData(log.arms[first:], log.rewards[first:], None, log.names, chosen, offered, every)
 
 
 def opened(log: Any) -> LoggedData:
@@ -150,15 +155,13 @@ def known_range(log: LoggedData, given: Range | None) -> Range | None:
     """Return the range of rewards as given, or (0, 1) if all rewards are 0 or 1; raise unless all lie in it."""
     if given is None:
         return (0.0, 1.0) if suitable_family(log.rewards) == "bernoulli" else None
-    try:
-        low, high = given
-    except (TypeError, ValueError):
-        low, high = None, None
-    if not (is_number(low) and is_number(high) and low < high):
+    bounds = tuple(given) if isinstance(given, Sequence) else ()
+    if len(bounds) != 2 or not all(map(is_number, bounds)) or bounds[0] >= bounds[1]:
         raise InvalidArgument(
             f"reward_range must be two finite numbers, the smaller one first, got {shown(given)}. Give, for example, "
             "(0, 1)."
         )
+    low, high = map(float, bounds)
     outside = (log.rewards < low) | (log.rewards > high)
     if outside.any():
         row = int(np.argmax(outside))
@@ -166,7 +169,7 @@ def known_range(log: LoggedData, given: Range | None) -> Range | None:
             f"rewards must lie in reward_range, from {low:g} to {high:g}, got {log.rewards[row]:g} in row {row}. Give "
             "the least and the largest reward that can ever be."
         )
-    return float(low), float(high)
+    return low, high
 
 
 def weights_of(log: LoggedData, propensities: Any, weighed: bool) -> Propensities:

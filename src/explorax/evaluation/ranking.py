@@ -242,5 +242,9 @@ def _answer(places: list[Place], level: float, evaluation: Evaluation) -> str:
         told = f"{listed(able)} may be best; {listed(rest)} {'are' if len(rest) > 1 else 'is'} shown worse {together}."
     else:
         told = f"Each of the {len(places)} candidates may be best {together}."
-    against = {"better": "is shown better than", "worse": "is shown worse than", "undecided": "is not shown to differ from"}
+    against = {
+        "better": "is shown better than",
+        "worse": "is shown worse than",
+        "undecided": "is not shown to differ from",
+    }
     return f"{told} {first.target} {against[first.verdict]} the {LOGGING}."

@@ -43,7 +43,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         parts = [self.answer, as_text(self.rows)]
-        looks = [f"  {name}: {text}" for name, one in self.diagnostics.items() for text in one.sentences()]
+        looks = [f"  {name}: {' '.join(worst(one))}" for name, one in self.diagnostics.items()]
         parts += ["\n".join(["Diagnostics:", *looks])] if looks else []
         parts += ["\n".join(["Assumptions:", *(f"  {text}" for text in self.assumptions)])]
         return "\n\n".join(parts)
@@ -109,6 +109,11 @@ class Evaluation:
         for name, content in contents.items():
             write_atomically(Path(directory) / name, content)
         return [Path(directory) / name for name in contents]
+
+
+def worst(diagnosis: Diagnosis) -> list[str]:
+    """Return the verdict of a diagnosis, and the two worst findings if it is not that all is well."""
+    return diagnosis.sentences()[: 1 if diagnosis.verdict == "yes" else 3]
 
 
 def plain(diagnosis: Diagnosis) -> dict[str, Any]:

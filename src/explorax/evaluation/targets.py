@@ -31,20 +31,22 @@ from explorax.policies.base import Policy, State
 
 LIMIT = 1e-6  # by how much probabilities may miss a sum of 1
 REPETITIONS = 10_000  # of a decision of an agent with arms of its own, which is made once for all rows alike
-TRAINED = "{name} learned from the first {count} rows of the log and was then frozen; these rows are not evaluated."
-DRAWN = "{name} has no formula for its probabilities, which were estimated by repeating its decisions."
+TRAINED = (
+    "{name} learned from the first {count} rows of the log, which are not evaluated, and did not learn after them."
+)
+DRAWN = "The probabilities of {name} have no formula and were estimated by repeating decisions."
 
 
 class Target(ABC):
     """A policy to evaluate: the probabilities with which it would choose each arm.
 
     Attributes:
-        note: What a reader must know of how the probabilities came about, with `{name}` for that of the target; empty
-            if there is nothing.
+        notes: What a reader must know of how the probabilities came about, in sentences with `{name}` for the name of
+            the target, or a list of several.
         reads_features: Whether the probabilities depend on the features that the log has in each row.
     """
 
-    note: str = ""
+    notes: tuple[str, ...] = ()
     reads_features: bool = True
 
     @abstractmethod
@@ -88,14 +90,14 @@ class Computed(Target):
 class OfPolicy(Target):
     """The probabilities of a frozen policy for arms with the features that the log has."""
 
-    def __init__(self, what: Frozen, log: LoggedData, seed: int, note: str = "") -> None:
+    def __init__(self, what: Frozen, log: LoggedData, seed: int, notes: tuple[str, ...] = ()) -> None:
         if log.features is None:
             raise InvalidArgument(
                 "log must have features of the arms to evaluate a policy, got features=None. Read the log with "
                 "features, or give the policy's probabilities as an array."
             )
         self.matrix, self.chances = fixed_arms(log.features), Chances(what, seed)
-        self.note = " ".join(filter(None, [note, DRAWN if self.chances.estimated else ""]))
+        self.notes = (*notes, *([DRAWN] if self.chances.estimated else []))
 
     def probabilities(self, rows: np.ndarray, features: np.ndarray | None, offered: np.ndarray) -> np.ndarray:
         """Return the probabilities of all arms in a block of rows."""
@@ -122,7 +124,7 @@ class OfAgent(Target):
         self.decider = Decider(policy, live.decider.source, seed, draws, live.decider.known.floor)
         self.now, self.count, self.names = live.now, agent.decisions, log.names
         self.active = np.array([agent.arms.get(name, False) for name in log.names])
-        self.note = DRAWN if self.decider.known.estimated else ""
+        self.notes = (DRAWN,) if self.decider.known.estimated else ()
 
     def probabilities(self, rows: np.ndarray, features: np.ndarray | None, offered: np.ndarray) -> np.ndarray:
         """Return the probabilities of all arms in a block of rows."""
@@ -260,7 +262,7 @@ def trained(what: Learning, log: LoggedData, count: int, seed: int) -> Target:
     pulled = Pulled.of(log.arms[rows], log.features.chosen(rows, log.arms[rows]).astype(float))
     with jax.enable_x64(True):
         state = learn(what.policy.update, Packed.of(state), pulled.paid(log.rewards[rows])).state()
-    return OfPolicy(Frozen(what.policy, state, decisions=count), log, seed, TRAINED.replace("{count}", str(count)))
+    return OfPolicy(Frozen(what.policy, state, decisions=count), log, seed, (TRAINED.replace("{count}", str(count)),))
 
 
 def checked_probabilities(name: str, found: Any, rows: np.ndarray, offered: np.ndarray) -> np.ndarray:

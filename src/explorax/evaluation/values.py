@@ -61,7 +61,7 @@ COLUMNS = (*(field.name for field in fields(PolicyValue)), "verdict")
 
 def percent(level: float) -> str:
     """Return a level as text, such as "95 %"."""
-    return f"{100 * level:g}\N{NO-BREAK SPACE}%"
+    return f"{100 * level:.4g}\N{NO-BREAK SPACE}%"
 
 
 def cells(rows: Sequence[PolicyValue]) -> list[list[str]]:
