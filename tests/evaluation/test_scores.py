@@ -72,6 +72,7 @@ def test_plain_columns():
     np.testing.assert_allclose(scores.predicted, [0.7, 0.9, 0.6])
     np.testing.assert_allclose(scores.spread, [2, 1 / 3 + 1, 0.04 / 0.6 + 0.64 / 0.4])
     assert np.all(scores.unsupported == 0)
+    assert np.all(scores.rare == 0)
     assert scores.lower is scores.caps is scores.upper is None
 
 
@@ -95,6 +96,8 @@ def test_an_arm_without_a_chance_adds_nothing_to_bounds_and_is_told():
     scores = scored([1.0], [0], [1.0], [[0.25, 0.75]], [[0.5, 0.5]], [[1.0, 0.0]], (0, 1))
     assert scores.spread == np.inf
     assert scores.unsupported == 0.75
+    assert scores.rare == 0.75
+    assert scored([1.0], [0], [0.991], [[0.25, 0.75]], all_propensities=[[0.991, 0.009]]).rare == 0.75
     assert scores.lower <= 0.25 + 1e-12  # the value of the arm that had a chance
     assert scores.upper <= 1e-12
 

@@ -36,6 +36,7 @@ import numpy as np
 from explorax.errors import InvalidArgument, InvalidReward, InvalidShape
 
 LIMIT = 1e-6  # by how much probabilities may miss their sum or each other, for rounding in the log of another system
+RARE = 0.01  # the chance below which an arm is rare
 CAP = 3.0  # k_t where there is a model; larger or growing caps gave no narrower intervals at 300 to 300 000 rows
 
 
@@ -51,6 +52,7 @@ class Scores(NamedTuple):
         predicted: q̂_t(x_t, a_t), the model at the arm that was chosen; 0 without a model.
         spread: v_t, infinite where the target wants an arm that had no chance; None unless all propensities are known.
         unsupported: The target's probability of arms that had no chance; None unless all propensities are known.
+        rare: The target's probability of arms whose chance was below 1 %; None unless all propensities are known.
         lower: φ_t for rewards scaled to [0, 1]; None if the range of rewards is not known.
         caps: k_t, so that `lower` and `upper` are at least −k_t; None if the range of rewards is not known.
         upper: φ_t of the mirrored problem, which has 1 − r and 1 − q̂ for r and q̂; None like `lower`.
@@ -63,6 +65,7 @@ class Scores(NamedTuple):
     predicted: np.ndarray
     spread: np.ndarray | None = None
     unsupported: np.ndarray | None = None
+    rare: np.ndarray | None = None
     lower: np.ndarray | None = None
     caps: np.ndarray | None = None
     upper: np.ndarray | None = None
@@ -148,7 +151,8 @@ def scored(
             )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spread = np.sum(np.where(target > 0, target**2 / every, 0), axis=1)
-        scores = scores._replace(spread=spread, unsupported=np.sum(np.where(every > 0, 0, target), axis=1))
+        unsupported, rare = (np.sum(np.where(few, target, 0), axis=1) for few in (every == 0, every < RARE))
+        scores = scores._replace(spread=spread, unsupported=unsupported, rare=rare)
     if reward_range is None:
         return scores
     low, high = _checked_range(reward_range, rewards)

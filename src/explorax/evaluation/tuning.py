@@ -2,9 +2,8 @@
 
 The candidates come in an order in which the bias grows and the variance falls; the first has no bias.
 
-    "slope"    Lepski's method: the last candidate whose interval meets those of all candidates before it.  With
-               I_j = [θ_j − 2 c_j, θ_j + 2 c_j], where c_j bounds the random error of θ_j with probability 0.95,
-               the last i for which I_1, …, I_i have a common point.  Its error is at most a constant times the best.
+    "slope"    Lepski's method: the last i for which the intervals I_1, …, I_i have a common point, where I_j is the
+               estimate θ_j of candidate j plus and minus its standard error.
     "mse"      the least estimated mean squared error, stderr(θ_i)² + max(0, (θ_i − θ_1)² − stderr(θ_i − θ_1)²),
                where the last term estimates the squared bias, since θ_1 has none.
 
@@ -19,7 +18,6 @@ from explorax.errors import UnknownName
 from explorax.evaluation.estimate import Estimate
 
 DEFAULT = "slope"
-QUANTILE = 1.959963984540054  # of the normal distribution: random errors are below it with probability 0.95
 LEVELS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)  # quantiles of the weights that are candidates
 
 
@@ -34,7 +32,7 @@ def slope(values: np.ndarray, stderrs: np.ndarray, gaps: np.ndarray) -> int:
     Returns:
         The place of the candidate.
     """
-    widths = 2 * QUANTILE * np.minimum.accumulate(stderrs)  # which fall, if only the data were without noise
+    widths = np.minimum.accumulate(stderrs)  # which fall, if only the data were without noise
     meet = np.maximum.accumulate(values - widths) <= np.minimum.accumulate(values + widths)
     return len(values) - 1 if meet.all() else int(np.argmin(meet)) - 1
 
