@@ -23,26 +23,14 @@ import numpy as np
 
 from explorax.agent.archive import checked_path
 from explorax.errors import InvalidArgument, InvalidLog, UnknownName
-from explorax.log import schema
 from explorax.log.data import LoggedData
 from explorax.log.encoded import EncodedFeatures
 from explorax.log.features import Features, FeaturesByVersion, FixedFeatures, GivenFeatures, ListedFeatures
+from explorax.log.statuses import STATUS, UNKNOWN, Statuses, opened
 from explorax.log.versions import Began, Versions, began
 
-BATCH = 10_000  # rows that are read at a time
-REWARDS = {"known": "1", "told": "NOT r.by_default"}  # which of the rewards count
-# Decisions in the order in which they were made, which is that of their ids.
-KNOWN = """
-SELECT d.id, d.time, d.version, d.arm, d.propensity, d.names, d.arms, d.context, d.every, r.reward
-FROM decisions d JOIN rewards r ON r.decision = d.id WHERE d.time <= ? AND {rewards} ORDER BY d.id
-"""
-SHOWN = """
-SELECT count(*) FROM decisions
-WHERE id NOT IN (SELECT decision FROM events WHERE kind = 'withdrawn')
-AND NOT (deferred AND id NOT IN (SELECT decision FROM events WHERE kind = 'activated')
-         AND id NOT IN (SELECT decision FROM rewards))
-"""
-CLOSED = "SELECT max(time) FROM events WHERE kind = 'closed'"
+REWARDS = {"known": "", "told": "AND NOT r.by_default"}  # which of the rewards count
+COLUMNS = "d.id, d.time, d.version, d.arm, d.propensity, d.names, d.arms, d.context, d.every, r.reward"
 
 
 class Batch(NamedTuple):
@@ -118,14 +106,6 @@ def read_log(path: str | os.PathLike[str], *, rewards: str = "known") -> LoggedD
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a log for reading, as it is at this moment, whatever is written meanwhile."""
-    with contextlib.closing(schema.connect(path, write=False)) as connection, schema.understood(path):
-        connection.execute("BEGIN")
-        yield connection
-
-
-@contextlib.contextmanager
 def read_as_log(path: Path) -> Iterator[None]:
     """Turn errors that come from the rows of a log into `InvalidLog`."""
     try:
@@ -141,12 +121,10 @@ def read_as_log(path: Path) -> Iterator[None]:
 
 def gathered(connection: sqlite3.Connection, read: Reader, start: Began, which: str, path: Path) -> LoggedData:
     """Return the decisions whose rewards are known."""
-    closed = np.inf
-    if start.window is not None:
-        last = connection.execute(CLOSED).fetchone()[0]
-        closed = -np.inf if last is None else last - start.window
+    statuses = Statuses(connection, start.window)
     plain: list[tuple[np.ndarray, ...]] = []
-    for batch in batches(connection.execute(KNOWN.format(rewards=which), (closed,))):
+    for rows in statuses.rows(COLUMNS, f"{STATUS} = 'known' {which}"):
+        batch = Batch(*zip(*rows, strict=True))
         read.read(batch)
         columns = batch.rewards, batch.propensities, batch.times, batch.ids
         plain.append(tuple(map(np.array, columns, (float, float, float, np.int64))))
@@ -158,15 +136,9 @@ def gathered(connection: sqlite3.Connection, read: Reader, start: Began, which: 
         propensities=None if np.isnan(propensities).any() else propensities,
         times=times,
         ids=ids,
-        left_out=connection.execute(SHOWN).fetchone()[0] - len(ids),
+        left_out=sum(statuses.counts()[each] for each in ("known", *UNKNOWN)) - len(ids),
         **read.fields(),
     )
-
-
-def batches(rows: sqlite3.Cursor) -> Iterator[Batch]:
-    """Yield the rows of a query, some at a time."""
-    while found := rows.fetchmany(BATCH):
-        yield Batch(*zip(*found, strict=True))
 
 
 class OwnArms:
