@@ -73,7 +73,7 @@ def chosen(data):
 
 def test_means_are_those_of_a_logistic_regression_with_that_ridge():
     data, ridge = log(), 0.7
-    environment = from_log(data=data, ridge=ridge)
+    environment = from_log(data=data, ridge=ridge, intercept=False)
     assert (environment.name, environment.family, environment.n_features) == ("from_log", "bernoulli", SIZE)
     # statsmodels divides the likelihood, but not the penalty, by the number of rows; it stops when 1e-4 is reached.
     model = sm.GLM(data.rewards, chosen(data), family=sm.families.Binomial())
@@ -91,7 +91,7 @@ def test_means_are_those_of_a_logistic_regression_with_that_ridge():
 
 def test_rewards_of_other_numbers_are_gaussian_around_a_ridge_regression():
     data, ridge = log("gaussian"), 2.0
-    environment, rows = from_log(data=data, ridge=ridge), chosen(data)
+    environment, rows = from_log(data=data, ridge=ridge, intercept=False), chosen(data)
     assert environment.family == "gaussian"
     theta = np.linalg.solve(rows.T @ rows + ridge * np.eye(SIZE), rows.T @ data.rewards)
     offer = environment.offer(KEY, environment.draw(KEY), 2)
@@ -122,7 +122,7 @@ def test_the_model_sees_all_rows_whatever_is_drawn_from():
 
 
 def test_rows_are_uniform_and_independent():
-    shown = rounds(from_log(data=log()))
+    shown = rounds(from_log(data=log(), intercept=False))
     drawn = rows_of(shown.arms, log().features.tables)
     assert stats.chisquare(np.bincount(drawn, minlength=COUNT)).pvalue > FALSE_ALARM / 2
     table = np.zeros((COUNT // 4, COUNT // 4))
@@ -141,7 +141,10 @@ def test_one_key_serves_all_rounds_and_another_shows_other_rows():
 
 def test_arms_that_were_not_on_offer_are_not_shown():
     data = log(masked=True)
-    arms, tables = np.asarray(from_log(data=data).draw(KEY).arms), data.features.tables.astype(np.float32)
+    arms, tables = (
+        np.asarray(from_log(data=data, intercept=False).draw(KEY).arms),
+        data.features.tables.astype(np.float32),
+    )
     for row in range(COUNT):
         allowed = np.flatnonzero(data.offered[row])
         wanted = [tables[row, allowed[place % len(allowed)]] for place in range(ARMS)]
@@ -162,7 +165,7 @@ def test_arms_that_were_not_on_offer_are_not_shown():
 )
 def test_features_of_every_kind(features, contexts, size):
     data = LoggedData(np.array([0, 2]), np.array([1, 0]), features, ["a", "b", "c"], contexts=contexts)
-    environment = from_log(data=data)
+    environment = from_log(data=data, intercept=False)
     arms = environment.draw(KEY).arms
     assert arms.shape == (2, 3, size)
     assert environment.n_features == size
@@ -172,6 +175,34 @@ def test_features_of_every_kind(features, contexts, size):
         np.testing.assert_array_equal(arms, np.broadcast_to(np.eye(3), (2, 3, 3)))
     else:
         np.testing.assert_array_equal(arms, ContextFeatures(contexts, np.eye(3)).table(np.arange(2)))
+
+
+@pytest.mark.parametrize(
+    ("features", "added"),
+    [
+        (FixedFeatures(np.eye(3)), False),  # ones add up to 1
+        (FixedFeatures(np.eye(3)[:, :2]), True),
+        (FixedFeatures([[2.0], [2.0], [2.0]]), False),
+        (JoinedFeatures([[1.0], [2.0]], np.eye(3), np.ones((2, 3))), False),
+        (GivenFeatures(np.arange(6.0).reshape(2, 3, 1)), True),
+        (None, False),
+    ],
+)
+def test_arms_get_a_constant_if_they_need_one(features, added):
+    data = LoggedData(np.array([0, 2]), np.array([1, 0]), features, ["a", "b", "c"])
+    plain, own = from_log(data=data, intercept=False), from_log(data=data)
+    assert own.n_features == plain.n_features + added
+    arms = own.draw(KEY).arms
+    np.testing.assert_array_equal(arms[:, :, : plain.n_features], plain.draw(KEY).arms)
+    np.testing.assert_array_equal(arms[:, :, plain.n_features :], np.ones((2, 3, int(added))))
+    forced = from_log(data=data, intercept=True)
+    assert forced.n_features == plain.n_features + 1
+    rows = np.asarray(forced.draw(KEY).arms, float)[np.arange(2), data.arms]
+    table = np.asarray(forced.draw(KEY).arms, float).reshape(-1, forced.n_features)
+    found = np.linalg.lstsq(table, np.asarray(forced.draw(KEY).scores, float).ravel())[
+        0
+    ]  # the least, which ridge finds
+    np.testing.assert_allclose(rows.T @ (data.rewards - 1 / (1 + np.exp(-rows @ found))), found, rtol=0, atol=1e-5)
 
 
 # Who plays
@@ -259,12 +290,13 @@ def test_bad_input_is_refused(tmp_path):
         ({"data": bad}, InvalidFeatures, "features of data must be finite in float32, got NaN or infinity in row 1"),
         ({"data": huge}, InvalidFeatures, "features of data must be finite in float32"),
         ({"data": log(), "ridge": 0}, InvalidArgument, "ridge must be a finite number above 0, got 0"),
+        ({"data": log(), "intercept": 1}, InvalidArgument, "intercept must be True, False or None, got 1"),
         ({"data": log(), "rows": 61}, InvalidArgument, "rows must be a whole number from 1 to 60, got 61"),
         ({"data": log(), "rows": 0}, InvalidArgument, "rows must be a whole number of at least 1, got 0"),
     ):
         with pytest.raises(error, match=words):
             from_log(**settings)
-    with pytest.raises(UnknownName, match="setting of from_log must be one of data, ridge, rows"):
+    with pytest.raises(UnknownName, match="setting of from_log must be one of data, intercept, ridge, rows"):
         environments.make("from_log", log=log())
 
 
@@ -274,7 +306,7 @@ def test_a_log_that_is_too_large_is_refused_with_the_rows_that_fit(monkeypatch):
         InvalidArgument, match=r"rows must be at most 50, because each has 4 arms .* got 60\. Give rows"
     ):
         from_log(data=log())
-    assert from_log(data=log(), rows=50).draw(KEY).arms.shape == (50, ARMS, SIZE)
+    assert from_log(data=log(), rows=50, intercept=False).draw(KEY).arms.shape == (50, ARMS, SIZE)
 
 
 def test_a_problem_without_its_log_is_refused(path):

@@ -16,7 +16,9 @@ All instances share the rows and θ̂.  Each draws rows and rewards of its own, 
 so that a place never shows an arm that could not be chosen.
 
 **Features** are those of the log.  If it has none, an arm is described by a number for each name, 0 or 1, in products
-with the numbers of the context if there are any: every arm then has weights of its own.
+with the numbers of the context if there are any: every arm then has weights of its own.  Arms get one more feature, the
+last, that is always 1 (`intercept`), if no weights give all of them the same score: the model could not even express
+that rewards are rare.
 """
 
 import os
@@ -33,13 +35,15 @@ from jax.typing import ArrayLike
 from explorax.checks import check_count, check_positive, check_whole
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import reward_of
+from explorax.environments.labelled import spans_constant
 from explorax.errors import InvalidArgument, InvalidFeatures, shown
+from explorax.evaluation.reward_models import described, suitable_family
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
 from explorax.log.data import LoggedData
-from explorax.log.features import ContextFeatures, Features, FixedFeatures
+from explorax.log.features import Features
 
 MOST_NUMBERS = 2**28  # features of all arms in all rows: 1 GiB
 BLOCK = 1024  # rows that are looked at together
@@ -69,13 +73,20 @@ def from_log(
     rows: Annotated[
         int | None, "How many rows, evenly spaced, the rounds are drawn from; None for all. The model sees all."
     ] = None,
+    intercept: Annotated[
+        bool | None, "Whether arms get one more feature that is 1; if None, only if the features need it."
+    ] = None,
 ) -> Environment:
     """Build the bandit of a log, whose rounds offer what its rows offered, and whose rewards come from a model."""
     check_positive("ridge", ridge)
+    if not (intercept is None or isinstance(intercept, bool)):
+        raise InvalidArgument(
+            f"intercept must be True, False or None, got {shown(intercept)}. Leave it out to let the data decide."
+        )
     log = read(data)
     count = len(log) if rows is None else rows
     check_whole("rows", count, 1, len(log))
-    features, family = described(log), family_of(log)
+    features, family = described(log), families.get(suitable_family(log.rewards))
     known, size = features.shape
     if count * known * size > MOST_NUMBERS:
         raise InvalidArgument(
@@ -84,11 +95,15 @@ def from_log(
         )
     places = np.arange(count) * len(log) // count
     arms = offered_arms(log, features, places)
+    added = not spans_constant(arms.reshape(-1, size)) if intercept is None else intercept
+    if added:
+        arms, size = with_last_one(arms), size + 1
 
     @cache
     def shared() -> tuple[Instance, Model]:
         """Return what instances share, on the device; building an environment does not need one."""
-        model = fitted(log, features, family, float(ridge))
+        chosen = features.chosen(np.arange(len(log)), log.arms).astype(float)
+        model = fitted(with_last_one(chosen) if added else chosen, log.rewards.astype(float), family, float(ridge))
         scores = np.concatenate([arms[start : start + BLOCK] @ model.theta for start in range(0, count, BLOCK)])
         with jax.ensure_compile_time_eval():
             return Instance(jnp.asarray(arms), jnp.asarray(scores, jnp.float32)), model
@@ -116,19 +131,6 @@ def read(data: Any) -> LoggedData:
     return data
 
 
-def family_of(log: LoggedData) -> Family:
-    """Return the family that models the rewards of a log."""
-    return families.bernoulli if np.isin(log.rewards, (0, 1)).all() else families.gaussian
-
-
-def described(log: LoggedData) -> Features:
-    """Return the features of the arms in a log: its own, or what tells the arms apart."""
-    if log.features is not None:
-        return log.features
-    units = np.eye(log.n_arms)
-    return FixedFeatures(units) if log.contexts is None else ContextFeatures(log.contexts, units)
-
-
 def offered_arms(log: LoggedData, features: Features, places: np.ndarray) -> np.ndarray:
     """Return (m, K, d) the features of the arms on offer in some rows, in float32; they fill all places in turn."""
     arms = np.empty((len(places), *features.shape), np.float32)
@@ -151,16 +153,19 @@ def offered_arms(log: LoggedData, features: Features, places: np.ndarray) -> np.
     return arms
 
 
-def fitted(log: LoggedData, features: Features, family: Family, ridge: float) -> Model:
-    """Return the model of the rewards given the features of the arms that were chosen, fitted to all rows."""
-    chosen = features.chosen(np.arange(len(log)), log.arms)
+def with_last_one(rows: np.ndarray) -> np.ndarray:
+    """Return features with one more, the last, that is 1."""
+    return np.concatenate([rows, np.ones_like(rows[..., :1])], axis=-1)
+
+
+def fitted(chosen: np.ndarray, rewards: np.ndarray, family: Family, ridge: float) -> Model:
+    """Return the model of rewards given the features of the arms that were chosen."""
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        past = Grouped(*map(jnp.asarray, (np.asarray(chosen, float), np.ones(len(log)), log.rewards.astype(float))))
-        found = fit(family, past, ridge=ridge)
+        found = fit(family, Grouped(*map(jnp.asarray, (chosen, np.ones(len(rewards)), rewards))), ridge=ridge)
         theta, converged = np.asarray(found.theta), bool(found.converged)
     if not converged:
         raise InvalidArgument(f"ridge must be large enough for the features of data, got {ridge}. Give a larger one.")
-    return Model(theta, float(np.sqrt(np.mean((log.rewards - chosen @ theta) ** 2))))
+    return Model(theta, float(np.sqrt(np.mean((rewards - chosen @ theta) ** 2))))
 
 
 @cache
