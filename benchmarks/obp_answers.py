@@ -9,26 +9,8 @@ import json
 import sys
 
 import numpy as np
-
-
-class StandIn(type):
-    """A class that has every attribute, which is itself."""
-
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return cls
-
-
-class Torch(metaclass=StandIn):
-    """In place of PyTorch, which obp imports, and which nothing here uses."""
-
-
-sys.modules |= {"torch": Torch, "torch.nn": Torch, "torch.optim": Torch}
-
-from obp import ope  # noqa: E402
-from obp.policy import BernoulliTS  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
+from obp_without_torch import BernoulliTS, ope
+from sklearn.linear_model import LogisticRegression
 
 
 def bts(given, campaign, n_sim, seed):

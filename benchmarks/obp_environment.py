@@ -4,7 +4,7 @@
 
 makes DIR with exactly the packages that `obp_requirements.txt` pins, for the Python that runs this (the pins are of
 Python 3.11).  An environment that has them is left alone; one that does not is made anew.  obp also asks for PyTorch,
-which its estimators do not use: a stand-in takes its place (`obp_answers.py`).
+which its estimators do not use: a stand-in takes its place (`obp_without_torch.py`).
 """
 
 import argparse
