@@ -17,6 +17,7 @@ TESTS = Path(__file__).parent
 EXTRAS = {  # beside jax and numpy
     "plot.py": {"matplotlib"},
     "arena/figure.py": {"matplotlib"},
+    "evaluation/figure.py": {"matplotlib"},
     "runner/progress.py": {"rich"},
 }
 # Modules whose tests lie elsewhere, with where and why; a folder stands for what is in it.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.errors import InvalidArgument, shown
-from explorax.evaluation.reward_models import FOLDS
+from explorax.evaluation.reward_models import FOLDS, cloned
 from explorax.extras import optional
 from explorax.log.data import LoggedData
 from explorax.log.features import ContextFeatures, Features, FixedFeatures
@@ -67,7 +67,6 @@ def estimated(log: LoggedData, classifier: Any = None) -> Propensities:
         InvalidArgument: If the classifier has no probabilities, or the log has fewer than two rows.
         ImportError: If scikit-learn is not installed.
     """
-    base = optional("sklearn.base", "an estimate of propensities", "agent")
     if classifier is None:
         classifier = _default()
     elif not (hasattr(classifier, "fit") and hasattr(classifier, "predict_proba")):
@@ -85,7 +84,7 @@ def estimated(log: LoggedData, classifier: Any = None) -> Propensities:
         if (seen == seen[0]).all():  # which many classifiers refuse
             every[out, seen[0]] = 1
         else:
-            model = base.clone(classifier).fit(known[~out], seen)
+            model = cloned(classifier, "an estimate of propensities").fit(known[~out], seen)
             every[np.ix_(out, model.classes_)] = model.predict_proba(known[out])
     if log.offered is not None:
         every = np.where(log.offered, every, 0)

@@ -22,13 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from explorax.agent.compiled import check_finite, check_possible, check_room_for, compiled
+from explorax.agent.compiled import check_finite, check_possible, compiled
 from explorax.agent.packing import Packed, Packing
 from explorax.agent.pulled import Pulled
 from explorax.agent.rule import Rule, one_rule
 from explorax.errors import InvalidArgument
 from explorax.evaluation.reward_models import fixed_arms
-from explorax.evaluation.targets import first_state
+from explorax.evaluation.targets import check_capacity, first_state
 from explorax.log.data import LIMIT, LoggedData
 from explorax.policies.base import ActFn, Policy, State, UpdateFn
 from explorax.programs import kept as kept_programs
@@ -83,7 +83,7 @@ def replay(policy: Policy, log: LoggedData, least_propensity: float | None = Non
             given = tables, offered, log.arms[rows], log.rewards[rows].astype(float), chances
             arrays, count, here = played(jax.random.fold_in(key, start), arrays, count, *given)
             taken[start : start + size] = np.asarray(here)[: len(log) - start]
-    check_room_for(policy, state, int(count))
+    check_capacity(state, int(count))
     chosen = np.flatnonzero(taken)
     pulled = Pulled.of(log.arms[chosen], features.chosen(chosen, log.arms[chosen]).astype(float))
     check_finite(Packed(packed.packing, arrays).is_finite(), packed, pulled.paid(log.rewards[chosen]))

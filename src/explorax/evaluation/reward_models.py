@@ -4,7 +4,7 @@ An estimate may use a prediction for row t only if the reward of row t had no pa
 
     past    Row t is predicted by a model of rows before it.  Models are fitted to the first 64, 128, 256, … rows, and
             each predicts the rows up to the next fit, so that a log of n rows takes about log₂(n / 64) fits of
-            together at most n rows.  The rows before the first fit have a constant.  This is right for every log, also
+            together less than 2 n rows.  The rows before the first fit have a constant.  This is right for every log, also
             if the policy that made it was learning.
     cross   The rows are dealt into five parts, and each part is predicted by a model of the four others.  This uses
             more of the log, and is right if its rows are independent: if the policy that made it was not learning.
@@ -160,6 +160,13 @@ def suitable_family(rewards: np.ndarray) -> str:
     return "bernoulli" if np.isin(rewards, (0, 1)).all() else "gaussian"
 
 
+def cloned(model: Any, purpose: str) -> Any:
+    """Return an unfitted copy of a scikit-learn model, whose random numbers are the same in every call."""
+    copy: Any = optional("sklearn.base", purpose, "agent").clone(model)
+    seeds = {name: 0 for name, value in copy.get_params().items() if name.endswith("random_state") and value is None}
+    return copy.set_params(**seeds)
+
+
 def _fitted(
     log: LoggedData, features: Features, regression: Regression, rows: np.ndarray, reward_range: Range | None
 ) -> Predictor:
@@ -246,7 +253,7 @@ class Sklearn(NamedTuple):
 
     def __call__(self, log: LoggedData, features: Features, rows: np.ndarray) -> Predictor:
         """Return what predicts all arms in any rows, fitted to the rewards of the given ones."""
-        model: Any = optional("sklearn.base", "a reward model of scikit-learn", "agent").clone(self.model)
+        model = cloned(self.model, "a reward model of scikit-learn")
         model.fit(features.chosen(rows, log.arms[rows]), log.rewards[rows])
 
         def mean(table: np.ndarray) -> np.ndarray:

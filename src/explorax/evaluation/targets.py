@@ -18,14 +18,15 @@ import jax
 import numpy as np
 
 from explorax.agent import Agent
-from explorax.agent.compiled import check_possible, check_room_for, learn
+from explorax.agent.compiled import check_possible, learn
 from explorax.agent.decider import Decider, checked_policy
 from explorax.agent.packing import Packed
 from explorax.agent.propensity import DRAWS
 from explorax.agent.pulled import Pulled
-from explorax.errors import InvalidArgument, InvalidShape, shown
+from explorax.errors import HistoryFull, InvalidArgument, InvalidShape, shown
 from explorax.evaluation.frozen import Chances, Frozen
 from explorax.evaluation.reward_models import fixed_arms
+from explorax.glm.history import limited_rows
 from explorax.log.data import LoggedData
 from explorax.policies.base import Policy, State
 
@@ -257,12 +258,22 @@ def trained(what: Learning, log: LoggedData, count: int, seed: int) -> Target:
     """
     state, rows = first_state(what.policy, log, seed), np.arange(count)
     check_possible(what.policy, log.rewards[rows], "float64")
-    check_room_for(what.policy, state, count)
+    check_capacity(state, count)
     assert log.features is not None
     pulled = Pulled.of(log.arms[rows], log.features.chosen(rows, log.arms[rows]).astype(float))
     with jax.enable_x64(True):
         state = learn(what.policy.update, Packed.of(state), pulled.paid(log.rewards[rows])).state()
     return OfPolicy(Frozen(what.policy, state, decisions=count), log, seed, (TRAINED.replace("{count}", str(count)),))
+
+
+def check_capacity(state: State, count: int) -> None:
+    """Raise `HistoryFull` unless the state of a policy that has learned nothing has room for some rewards."""
+    for rows in limited_rows(state):
+        if rows.capacity < count:
+            raise HistoryFull(
+                f"policies must have room for the rewards that they learn, got {rows.capacity} places for {count}. "
+                f"Build the policy with capacity={count}, or with when_full='forget' to keep the newest rewards."
+            )
 
 
 def checked_probabilities(name: str, found: Any, rows: np.ndarray, offered: np.ndarray) -> np.ndarray:
