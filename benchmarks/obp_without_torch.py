@@ -1,4 +1,4 @@
-"""The Open Bandit Pipeline (obp) without PyTorch, which it imports for estimates of tensors, and which nothing here needs.
+"""The Open Bandit Pipeline (obp) without PyTorch, which it imports for estimates of tensors; nothing here has any.
 
 To be imported in obp's own environment (`obp_environment.py`): `from obp_without_torch import BernoulliTS, ope`.
 """
@@ -20,7 +20,7 @@ class Torch(metaclass=StandIn):
     """In place of PyTorch and its modules."""
 
 
-sys.modules |= {name: Torch for name in ("torch", "torch.nn", "torch.optim")}  # type: ignore[misc]
+sys.modules |= dict.fromkeys(("torch", "torch.nn", "torch.optim"), Torch)  # type: ignore[arg-type]
 
 from obp import ope  # type: ignore[import-not-found]  # noqa: E402
 from obp.policy import BernoulliTS  # type: ignore[import-not-found]  # noqa: E402

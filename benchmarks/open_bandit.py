@@ -49,7 +49,7 @@ FITTED = {"random": "cross", "bts": "past"}  # the reward model of each log
 DRAWS, SAMPLES = 100_000, 2_000  # of obp's Bernoulli TS, and of its bootstrap
 BEGIN, END = "<!-- written by open_bandit.py: begin -->", "<!-- written by open_bandit.py: end -->"
 THOUSAND, RANGE = 1000, (0.0, 1.0)
-LEAST, LARGEST = 1e-12, 1e12  # of a setting, instead of 0 and infinity, with which obp divides by zero
+LEAST, LARGEST = 1e-15, 1e24  # of a setting, instead of 0 and infinity, with which obp divides by zero
 
 
 class Value(NamedTuple):
@@ -89,9 +89,10 @@ def evaluated(campaign: str, target: str, chances: np.ndarray, data: str, python
     table = model.at(np.arange(len(log)))
     asked = {"log": log, "policies": {target: probabilities}, "reward_model": table, "reward_range": RANGE}
     evaluation = explorax.evaluate(**asked, estimator=NAMES, interval="asymptotic")
-    ours, diagnosis = values(evaluation), evaluation.diagnostics[target]
-    always = values(explorax.evaluate(**asked, estimator=BOUNDED, interval="anytime"))
+    ours = {row.estimator: Value(row.value, row.low, row.high) for row in evaluation.rows[1:]}
+    diagnosis = evaluation.diagnostics[target]
     scores = prepared(**asked, estimators=NAMES).targets[target]
+    always = {name: interval("anytime", name, scores) for name in BOUNDED}
     chosen = [ESTIMATORS[name].estimate(scores).setting for name in ("switch_dr", "dr_shrinkage")]
     tau, lambda_ = (min(max(float(each), LEAST), LARGEST) for each in chosen if each is not None)
     arrays = {"reward": log.rewards, "action": log.arms, "pscore": log.propensities}
@@ -110,18 +111,13 @@ def evaluated(campaign: str, target: str, chances: np.ndarray, data: str, python
         target,
         Value(float(own.rewards.mean()), low, high),
         ours,
-        always,
+        {name: Value(ours[name].value, one.low, one.high) for name, one in always.items()},
         {name: Value(*theirs[name]) for name in NAMES},
         diagnosis.verdict,
         diagnosis.effective,
         diagnosis.largest,
         max(abs(float(same[name]) / ours[name].value - 1) for name in NAMES),
     )
-
-
-def values(found: explorax.Evaluation) -> dict[str, Value]:
-    """Return the values of the policy that was evaluated, by estimator."""
-    return {row.estimator: Value(row.value, row.low, row.high) for row in found.rows[1:]}
 
 
 def all_found(data: str, python: Path) -> Iterator[Found]:
@@ -144,6 +140,20 @@ def marked(value: Value, own: Value) -> str:
     """Return an estimate as text, with a mark if its interval lies above or below the mean of the policy's own log."""
     mark = " ▲" if value.low > own.value else " ▼" if value.high < own.value else ""
     return f"{value}{mark}"
+
+
+def counted(found: Sequence[Found]) -> str:
+    """Return a table of how many intervals hold the mean of the policy's own log."""
+    lines = [["estimator", "explorax", "explorax, at any time", "obp"], ["---"] * 4]
+    for name in NAMES:
+        kinds = (
+            [(getattr(one, kind).get(name), one.own.value) for one in found] for kind in ("ours", "anytime", "obp")
+        )
+        held = (sum(value.low <= own <= value.high for value, own in pairs if value) for pairs in kinds)
+        lines.append([name, *map(str, held)])
+        lines[-1][2] = lines[-1][2] if name in BOUNDED else ""
+    title = f"### How many of {len(found)} intervals hold the mean of the policy's own log"
+    return "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines)])
 
 
 def section(found: Sequence[Found]) -> str:
@@ -199,7 +209,7 @@ def markdown(found: Sequence[Found], logs: str) -> str:
     )
     wrapped = textwrap.fill(about, 100, break_long_words=False, break_on_hyphens=False)
     tables = (section([one for one in found if one.target == target]) for target in LOG_OF)
-    return "\n\n".join([logs, wrapped, *tables])
+    return "\n\n".join([wrapped, counted(found), *tables, logs])
 
 
 def inserted(page: str, text: str) -> str:
