@@ -164,7 +164,11 @@ def test_a_good_model_is_trusted_and_a_bad_one_is_not(by):
     )
     bad = scores._replace(modelled=np.full(5000, 3.0), predicted=predicted + 2.5)
     for estimator in (switch_dr, dr_shrinkage):
-        assert estimator(scores, by).stderr < 0.9 * dr(scores).stderr
+        chosen = estimator(scores, by)
+        assert chosen.setting < np.inf
+        assert estimator(scores, chosen.setting).stderr < 0.9 * dr(scores).stderr
+        assert chosen.value == estimator(scores, chosen.setting).value
+        assert chosen.stderr == dr(scores).stderr  # one that knew nothing of the choice would be too small
         assert abs(estimator(bad, by).value - 0.5) < 4 * dr(bad).stderr
 
 

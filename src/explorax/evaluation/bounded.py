@@ -4,9 +4,11 @@ A score φ_t ≥ −k_t whose mean given the past is V, a number from 0 to 1, gi
 be; the score φ'_t of the mirrored problem, whose mean is 1 − V, gives upper bounds.  In a log of rewards scaled to
 [0, 1],
 
-    on_policy   φ_t = r_t               φ'_t = 1 − r_t              k_t = 0
-    ips         φ_t = w_t r_t           φ'_t = w_t (1 − r_t)        k_t = 0
-    dr          those of `explorax.evaluation.scores`
+    ips    φ_t = w_t r_t,    φ'_t = w_t (1 − r_t),    k_t = 0
+    dr     those of `explorax.evaluation.scores`
+
+V must be the same in all rows, as the value of a policy that does not learn is.  The mean reward of a log has no such
+scores: while its policy learns, its value grows, and bounds that hold for a number that stays the same do not hold.
 
 **Differences.**  φ_t of target A plus φ'_t of target B has the mean V_A + 1 − V_B.  Half of it is a score of the number
 (V_A − V_B + 1) / 2 from 0 to 1, and is at least −(k_A + k_B) / 2.
@@ -55,13 +57,6 @@ class Bounded(NamedTuple):
         return Bounded((self.lower + other.upper) / 2, caps, (self.upper + other.lower) / 2, -width, width)
 
 
-def of_rewards(scores: Scores) -> Bounded:
-    """Return the scores of the value of the policy that made the log."""
-    low, high = _range(scores)
-    payoffs = (scores.rewards - low) / (high - low)
-    return Bounded(payoffs, np.zeros(scores.size), 1 - payoffs, low, high)
-
-
 def of_weighted_rewards(scores: Scores) -> Bounded:
     """Return the scores of the target's value without a model."""
     low, high = _range(scores)
@@ -79,7 +74,6 @@ def of_corrected_model(scores: Scores) -> Bounded:
 
 
 BOUNDED: dict[str, Callable[[Scores], Bounded]] = {
-    "on_policy": of_rewards,
     "ips": of_weighted_rewards,
     "dr": of_corrected_model,
 }

@@ -123,7 +123,7 @@ def switch_dr(scores: Scores, threshold: float | str = DEFAULT) -> Estimate:
             data, "slope" or "mse".  Default: "slope".
 
     Returns:
-        The estimate, with the threshold as its setting.
+        The estimate, with the threshold as its setting.  Its standard error is that of `dr` if the threshold is chosen.
     """
 
     def estimate(tau: float) -> Estimate:
@@ -143,7 +143,7 @@ def dr_shrinkage(scores: Scores, shrinkage: float | str = DEFAULT) -> Estimate:
             Default: "slope".
 
     Returns:
-        The estimate, with λ as its setting.
+        The estimate, with λ as its setting.  Its standard error is that of `dr` if λ is chosen.
     """
 
     def estimate(strength: float) -> Estimate:
@@ -260,14 +260,14 @@ class Estimator(NamedTuple):
     assumption: str
 
 
-ALL_KINDS = ("anytime", "bernstein", "betting", "asymptotic")
+ALL = ("anytime", "bernstein", "betting", "asymptotic")
 ESTIMATORS: dict[str, Estimator] = {
     "on_policy": Estimator(
-        on_policy, "on-policy mean", (), True, True, ALL_KINDS,
+        on_policy, "on-policy mean", (), True, True, ("asymptotic",),
         "The value is that of the policy that made the log, as it was on average while it made it.",
     ),
     "ips": Estimator(
-        ips, "inverse propensity scoring", (), True, True, ALL_KINDS,
+        ips, "inverse propensity scoring", (), True, True, ALL,
         "Propensities are right, and every arm that the target wants had a chance.",
     ),
     "snips": Estimator(
@@ -279,7 +279,7 @@ ESTIMATORS: dict[str, Estimator] = {
         "The reward model is right; its interval does not know of the model's errors.",
     ),
     "dr": Estimator(
-        dr, "doubly robust", ("model",), True, True, ALL_KINDS,
+        dr, "doubly robust", ("model",), True, True, ALL,
         "Propensities are right, every arm that the target wants had a chance, and the model has not seen the row.",
     ),
     "sndr": Estimator(

@@ -29,7 +29,7 @@ from explorax.evaluation.anytime import Moments, lower_bounds
 from explorax.evaluation.bounded import Bounded
 
 STAKE = 0.75  # of what a gambler may stake without ever losing all
-HALVINGS = 40
+HALVINGS = 20  # the bound is found to within a millionth of the range of rewards
 
 
 def bernstein(bounded: Bounded, level: float) -> tuple[float, float]:

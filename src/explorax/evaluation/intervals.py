@@ -5,8 +5,8 @@
     betting      the same, and narrower where rewards vary little
     asymptotic   holds for many rows
 
-The first three need the range of rewards and one of the estimators on_policy, ips and dr: their scores are bounded
-below.  The interval is not around the estimate, but both come from the same scores.
+The first three need the range of rewards and one of the estimators ips and dr: their scores are bounded below.  The
+interval is not around the estimate, but both come from the same scores.
 """
 
 from collections.abc import Callable
@@ -152,7 +152,7 @@ def path(estimator: str, scores: Scores, level: float = LEVEL) -> Path:
     """Return the anytime intervals after every row.
 
     Args:
-        estimator: The name of the estimator: "on_policy", "ips" or "dr".
+        estimator: The name of the estimator, "ips" or "dr".
         scores: What the log says of the target.
         level: The probability with which all intervals hold at once.  Default: 0.95.
 

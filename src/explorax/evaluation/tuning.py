@@ -1,6 +1,7 @@
 """How much bias to accept for less variance: thresholds and strengths of shrinkage chosen from the data.
 
-The candidates come in an order in which the bias grows and the variance falls; the first has no bias.
+The candidates come in an order in which the bias grows and the variance falls; the first has no bias.  What is stated
+with the chosen one is the standard error of the first: its own knows neither of its bias nor of the choice.
 
     "slope"    Lepski's method: the last i for which the intervals I_1, …, I_i have a common point, where I_j is the
                estimate θ_j of candidate j plus and minus its standard error.
@@ -90,7 +91,7 @@ def tuned(candidates: Sequence[float], estimate: Callable[[float], Estimate], by
         by: "slope" or "mse".  Default: "slope".
 
     Returns:
-        The estimate, whose standard error does not account for the choice.
+        The estimate, with the standard error of the first candidate.
 
     Raises:
         UnknownName: If there is no such way of tuning.
@@ -102,4 +103,4 @@ def tuned(candidates: Sequence[float], estimate: Callable[[float], Estimate], by
     for candidate in candidates:
         found = estimate(candidate)
         numbers.append((found.value, found.stderr, found.minus(first).stderr))
-    return estimate(candidates[TUNINGS[by](*np.array(numbers).T)])
+    return estimate(candidates[TUNINGS[by](*np.array(numbers).T)])._replace(influence=first.influence)
