@@ -3,9 +3,9 @@
 An estimate may use a prediction for row t only if the reward of row t had no part in it.  There are two ways:
 
     past    Row t is predicted by a model of rows before it.  Models are fitted to the first 64, 128, 256, … rows, and
-            each predicts the rows up to the next fit, so that a log of n rows takes about log₂(n / 64) fits of
-            together less than 2 n rows.  The rows before the first fit have a constant.  This is right for every log, also
-            if the policy that made it was learning.
+            each predicts the rows up to the next fit, so that a log of n rows takes about log₂(n / 64) fits, which
+            together have less than 2 n rows.  The rows before the first fit have a constant.  This is right for every
+            log, also if the policy that made it was learning.
     cross   The rows are dealt into five parts, and each part is predicted by a model of the four others.  This uses
             more of the log, and is right if its rows are independent: if the policy that made it was not learning.
 
@@ -78,7 +78,7 @@ def predictions(
     Raises:
         UnknownName: If there is no model or way to fit it of that name.
         InvalidShape: If an array of predictions does not have a row for each decision and a column for each arm.
-        InvalidArgument: If the model is none of the above, or predictions are not finite.
+        InvalidArgument: If the model is something else, or predictions are not finite.
         InvalidReward: If the family of the model cannot produce a reward of the log.
     """
     if fitted not in FITTED:
@@ -170,7 +170,7 @@ def cloned(model: Any, purpose: str) -> Any:
 def _fitted(
     log: LoggedData, features: Features, regression: Regression, rows: np.ndarray, reward_range: Range | None
 ) -> Predictor:
-    """Return a model of some rows whose predictions are cut to the range of rewards; a constant if there are none."""
+    """Return a model of some rows whose predictions are cut to the range of rewards; a constant without rows."""
     if not len(rows):
         constant = 0.0 if reward_range is None else sum(reward_range) / 2
         return lambda features, rows: np.full((len(rows), log.n_arms), constant)
