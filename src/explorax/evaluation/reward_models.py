@@ -33,6 +33,7 @@ FIRST = 64  # rows of the first fit to the past
 FOLDS = 5
 MOST = 2**17  # rows of a fit
 SIZES = (512, 4096, 32768, MOST)  # to which the rows of a GLM fit are padded, so that few programs are compiled
+LEAST_SIZE = 1024  # to which scores are padded
 RIDGE, TOLERANCE = 1.0, 1e-4
 
 Range = tuple[float, float]
@@ -239,11 +240,17 @@ class GLM(NamedTuple):
 
         def predict(features: Features, rows: np.ndarray) -> np.ndarray:
             """Return the mean of each arm in some rows."""
-            scores = _alike(features, rows, lambda table: table @ theta[1:] + theta[0])
-            with jax.enable_x64(True), np.errstate(over="ignore"):
-                return np.asarray(self.family.mean(jnp.asarray(scores)))
+            return _alike(features, rows, lambda table: means(self.family, table @ theta[1:] + theta[0]))
 
         return predict
+
+
+def means(family: families.Family, scores: np.ndarray) -> np.ndarray:
+    """Return the means of scores of any shape, computed in a vector of one of a few lengths, each of which compiles."""
+    room = 1 << max(scores.size - 1, LEAST_SIZE - 1).bit_length()
+    with jax.enable_x64(True):
+        padded = jnp.asarray(np.pad(scores.reshape(-1), (0, room - scores.size)))
+        return np.asarray(family.mean(padded))[: scores.size].reshape(scores.shape)
 
 
 class Sklearn(NamedTuple):
