@@ -23,6 +23,7 @@ SHOWN = {
     "late-rewards.md": 6,
     "propensities.md": 3,
     "choosing-a-policy.md": 4,
+    "evaluation.md": 5,
     "simulation.md": 4,
     "networks.md": 2,
     "fit.md": 2,

@@ -28,8 +28,14 @@ from explorax.glm.fit import Fit as Fit
 from explorax.glm.fit import fit as fit
 from explorax.glm.problem import WeightedRows as WeightedRows
 from explorax.log.data import LoggedData as LoggedData
+from explorax.log.export import export_log as export_log
 from explorax.log.features import Features as Features
+from explorax.log.flat import log_table as log_table
+from explorax.log.obp import from_obp as from_obp
+from explorax.log.obp import to_obp as to_obp
 from explorax.log.reading import read_log as read_log
+from explorax.log.vw import from_vw as from_vw
+from explorax.log.vw import to_vw as to_vw
 from explorax.networks import Network as Network
 from explorax.policies.base import ActFn as ActFn
 from explorax.policies.base import Action as Action

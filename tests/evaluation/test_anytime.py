@@ -6,18 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from explorax.evaluation.anytime import MOST, PRIOR, Moments, anytime_path, lower_bounds
+from explorax.evaluation.anytime import DESIGNS, MOST, PRIOR, Moments, anytime_path, lower_bounds
 from explorax.evaluation.bounded import BOUNDED, Bounded
 from explorax.evaluation.scores import scored
 from tests.evaluation.logs import OTHER, TARGET, adaptive_log, independent_log, value_of
 
 
-def in_a_loop(scores, caps, alpha):
-    """Return L_t of each row from the definition, and the logarithm of the supermartingale for a value."""
+def in_a_loop(scores, caps, alpha, design=None):
+    """Return L_t of each row from the definition, and the parts of the supermartingale."""
     bounds, gained, lost, rate_sum, total, squares, steps = [], 0.0, 0.0, 0.0, 0.5, float(PRIOR**2), []
     for t, (score, k) in enumerate(zip(scores, caps, strict=True), start=1):
         mean, variance = min(max(total / t, 0.0), 1.0), squares / (t - 1 + PRIOR)
-        rate = min(math.sqrt(2 * math.log(1 / alpha) / (t * math.log(1 + t)) / variance), MOST / (1 + k))
+        rate = min(math.sqrt(2 * math.log(1 / alpha) / (design or t * math.log(1 + t)) / variance), MOST / (1 + k))
         stake, xi, guess = rate * (1 + k), score / (1 + k), mean / (1 + k)
         psi = -math.log(1 - stake) - stake
         gained += stake * xi
@@ -34,8 +34,14 @@ def in_a_loop(scores, caps, alpha):
 def test_bounds_are_their_definition(name):
     bounded = BOUNDED[name](independent_log(np.random.default_rng(0), 200).scores())
     found = anytime_path(bounded, 0.9)
-    lower, _ = in_a_loop(bounded.lower, bounded.caps, 0.05)
-    mirrored, _ = in_a_loop(bounded.upper, bounded.caps, 0.05)
+    lower, mirrored = (
+        np.max(
+            [in_a_loop(scores, bounded.caps, 0.025)[0]]
+            + [in_a_loop(scores, bounded.caps, 0.0125, design)[0] for design in DESIGNS],
+            axis=0,
+        )
+        for scores in (bounded.lower, bounded.upper)
+    )
     np.testing.assert_allclose(found.low, np.clip(lower, 0, 1), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.high, 1 - np.clip(mirrored, 0, 1), rtol=1e-10, atol=1e-12)
 
@@ -60,11 +66,12 @@ def tree(depth, k):
 
 @pytest.mark.parametrize("k", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("depth", [1, 3, 5])
-def test_the_products_are_a_supermartingale(k, depth):
+@pytest.mark.parametrize("design", [None, 10])
+def test_the_products_are_a_supermartingale(k, depth, design):
     """The mean over all courses of an adaptive log is at most 1 at the true value, and above 1 far below it."""
     total = mean = below = 0.0
     for probability, scores in tree(depth, k):
-        _, steps = in_a_loop(scores, np.full(depth, k), 0.05)
+        _, steps = in_a_loop(scores, np.full(depth, k), 0.05, design)
         total += probability
         mean += probability * math.exp(sum(stake * (xi - 0.675 / (1 + k)) - loss for stake, xi, loss in steps))
         below += probability * math.exp(sum(stake * (xi + 2) - loss for stake, xi, loss in steps))
@@ -139,5 +146,5 @@ def test_bounds_use_the_scores_up_to_their_row_alone():
 
 def test_a_lower_bound_is_finite_for_huge_scores():
     scores = np.array([1e8, 0.0, 1e-300, 5.0])
-    found = lower_bounds(scores, np.zeros(4), Moments.before_each_row(scores), 1.0, 0.05)
+    found = lower_bounds(scores, np.zeros(4), Moments.before_each_row(scores), 1, 0.05)
     assert np.isfinite(found).all()

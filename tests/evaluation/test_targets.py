@@ -162,7 +162,7 @@ def test_what_a_policy_cannot_learn():
         trained(Learning(explorax.glm_tsl()), twice, 20, 0)
     with pytest.raises(InvalidArgument, match="log must have features"):
         trained(Learning(explorax.glm_tsl()), logged(features=None), 20, 0)
-    with pytest.raises(HistoryFull, match="got 5 places for 20. Build the policy with capacity=20"):
+    with pytest.raises(HistoryFull, match=r"got 5 places for 20\. Build the policy with capacity=20"):
         trained(Learning(explorax.glm_tsl(memory="exact", capacity=5)), logged(False), 20, 0)
 
 

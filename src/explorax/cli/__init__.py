@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explorax.cli import arena, commands, evaluate, texts
+from explorax.cli import arena, commands, evaluate, log, texts
 from explorax.cli.arena import add_arena, add_caching
 from explorax.cli.commands import BAD_USAGE, FAILED, complain
 from explorax.cli.evaluate import add_evaluate
@@ -120,6 +120,12 @@ def parser() -> argparse.ArgumentParser:
     add_drawing(again)
     add_judging(again)
     again.set_defaults(action=commands.report)
+
+    logs = add(every, "log", "show, export or check the log of an agent", log.ABOUT)
+    doing = logs.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    log.add_show(add(doing, "show", "print what is in a log", log.SHOW))
+    log.add_export(add(doing, "export", "write a log in another format", log.EXPORT))
+    log.add_check(add(doing, "check", "look for what is wrong in a log", log.CHECK))
 
     listing = add(every, "policies", "list all policies")
     listing.set_defaults(action=commands.show_policies)

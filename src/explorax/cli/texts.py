@@ -29,6 +29,7 @@ examples:
   explorax evaluate decisions.db --policy glm_tsl
                                              what it would have earned
   explorax policies                          list all policies
+  explorax log show decisions.db             print what is in the log of an agent
   explorax theory --features 5 --rounds 50000
 
 `explorax COMMAND --help` describes each command.

@@ -18,11 +18,14 @@ with probability 1 − α, whatever the policy that made the log has learned mea
 and the context, is not the same in all rows, then L_t bounds the mean of V_i with the weights λ_i / (1 + k_i).  These
 do not depend on the context of row i: nothing changes if contexts come from one distribution.
 
-V̂_t is the mean of φ before t, within [0, 1], and
+V̂_t is the mean of φ before t, within [0, 1], and with the variance σ̂²_t of φ before t
 
-    λ_t = (1 + k_t) min(√(2 log(1/α) / (σ̂²_t t log(1 + t))), MOST / (1 + k_t))
+    λ_t = (1 + k_t) min(√(2 log(1/α) / (σ̂²_t n_t)), MOST / (1 + k_t)),
 
-with the variance σ̂²_t of φ before t, so that a row counts for V as its variance asks, whatever k_t is.
+so that a row counts for V as its variance asks, whatever k_t is.  With n_t = t log(1 + t) the bounds come closer to V
+for ever, but slowly; with n_t = n they are as close as they can be at about n rows.  L_t is the largest of three such
+bounds, of which the first may fail with probability α/2, and those made for `DESIGNS` rows with α/4 each: where there
+are tens of thousands of rows, this makes intervals a quarter to a third narrower.
 
 Reference: Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, 2022, Anytime-valid off-policy inference for contextual
 bandits.
@@ -34,7 +37,8 @@ import numpy as np
 
 from explorax.evaluation.bounded import Bounded
 
-MOST = 0.3  # of λ: as large a stake as pays while little is known of the variance
+MOST = 0.4  # of λ: as large a stake as pays while little is known of the variance
+DESIGNS = (5000, 50_000)  # numbers of rows for which bounds are as narrow as can be
 PRIOR = 5  # the variance that is assumed at first, and the number of rows that it counts for
 
 
@@ -64,13 +68,14 @@ def anytime_path(bounded: Bounded, level: float) -> Path:
     Returns:
         The bounds after each row.
     """
-    alpha = (1 - level) / 2
-    sides = []
+    alpha, times, sides = (1 - level) / 2, np.arange(1, len(bounded.lower) + 1), []
+    ways: list[tuple[float, np.ndarray | int]] = [(alpha / 2, times * np.log1p(times))]
+    ways += [(alpha / 2 / len(DESIGNS), design) for design in DESIGNS]
     for scores in (bounded.lower, bounded.upper):
-        times = np.arange(1, len(scores) + 1)
-        moments = Moments.before_each_row(scores)
-        budget = 2 * np.log(1 / alpha) / (times * np.log1p(times))
-        sides.append(np.clip(lower_bounds(scores, bounded.caps, moments, budget, alpha), 0, 1))
+        moments, best = Moments.before_each_row(scores), np.zeros(len(scores))
+        for share, rows in ways:
+            best = np.maximum(best, lower_bounds(scores, bounded.caps, moments, rows, share))
+        sides.append(np.minimum(best, 1))
     return Path(bounded.in_rewards(sides[0]), bounded.in_rewards(1 - sides[1]))
 
 
@@ -101,7 +106,7 @@ def before(values: np.ndarray) -> np.ndarray:
 
 
 def lower_bounds(
-    scores: np.ndarray, caps: np.ndarray, moments: Moments, budget: np.ndarray | float, alpha: float
+    scores: np.ndarray, caps: np.ndarray, moments: Moments, rows: np.ndarray | int, alpha: float
 ) -> np.ndarray:
     """Return the lower bounds L_t of the module's docstring.
 
@@ -109,14 +114,14 @@ def lower_bounds(
         scores: (n,) φ_t.
         caps: (n,) k_t.
         moments: V̂_t and σ̂²_t.
-        budget: (n,) σ̂²_t (λ_t / (1 + k_t))² where no limit is met.
+        rows: (n,) n_t, or the same for all rows.
         alpha: The probability with which the bounds may fail.
 
     Returns:
         (n,) L_t, which may lie below 0.
     """
     scale = 1 + caps
-    rates = np.minimum(np.sqrt(budget / moments.variance), MOST / scale)  # λ_t / (1 + k_t)
+    rates = np.minimum(np.sqrt(2 * np.log(1 / alpha) / (moments.variance * rows)), MOST / scale)  # λ_t / (1 + k_t)
     strengths = rates * scale
     penalty = (-np.log1p(-strengths) - strengths) * ((scores - moments.mean) / scale) ** 2
     return (np.cumsum(rates * scores - penalty) - np.log(1 / alpha)) / np.cumsum(rates)

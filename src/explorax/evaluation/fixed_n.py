@@ -5,9 +5,7 @@ methods of Waudby-Smith and Ramdas only the sides that bound V below apply; uppe
 the mirrored scores, and each side may fail with probability α = (1 − level) / 2.  Both methods are proven for every n,
 for independent rows as for logs of policies that learn, if V is the same in all rows.
 
-**Empirical Bernstein** is the bound of `explorax.evaluation.anytime` after n rows, with
-
-    λ_t = (1 + k_t) min(√(2 log(1/α) / (σ̂²_t n)), MOST / (1 + k_t)).
+**Empirical Bernstein** is the bound L_n of `explorax.evaluation.anytime` with n_t = n.
 
 **Betting.**  If V = m, then a gambler who stakes β_t ≤ 1 / (m + k_t), known before row t, on φ_t > m has the capital
 
@@ -43,9 +41,9 @@ def bernstein(bounded: Bounded, level: float) -> tuple[float, float]:
         The bounds, in units of rewards.
     """
     alpha = (1 - level) / 2
-    budget = 2 * np.log(1 / alpha) / len(bounded.lower)
+    rows = len(bounded.lower)
     low, mirrored = (
-        float(np.clip(lower_bounds(scores, bounded.caps, Moments.before_each_row(scores), budget, alpha)[-1], 0, 1))
+        float(np.clip(lower_bounds(scores, bounded.caps, Moments.before_each_row(scores), rows, alpha)[-1], 0, 1))
         for scores in (bounded.lower, bounded.upper)
     )
     return bounded.in_rewards(low), bounded.in_rewards(1 - mirrored)

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from explorax.errors import InvalidArgument, shown
 from explorax.evaluation.comparing import checked_estimators, checked_level, difference, kind_for
 from explorax.evaluation.evaluate import concluded
 from explorax.evaluation.preparing import prepared
@@ -171,6 +172,10 @@ def rank_policies(
         >>> explorax.rank_policies(log, always).may_be_best
         ['new']
     """
+    if not isinstance(estimator, str):
+        raise InvalidArgument(
+            f"estimator must be the name of one estimator, got {shown(estimator)}. A ranking is by one of them."
+        )
     names, level = checked_estimators(estimator, interval, reward_model), checked_level(level)
     found = prepared(
         log,
@@ -186,7 +191,7 @@ def rank_policies(
     )
     count = len(found.targets) + len(found.replayed)
     each = 1 - (1 - level) / (1 + 2 * count + count * (count - 1) // 2)
-    evaluation = concluded(found, names[:1], interval, each)
+    evaluation = concluded(found, names, interval, each)
     order = sorted(evaluation.rows[1:], key=lambda row: -row.value)
     best, places = order[0], []
     for row in order:
@@ -231,12 +236,12 @@ def _behind(place: Place, at: int) -> str:
 
 def _answer(places: list[Place], level: float, evaluation: Evaluation) -> str:
     """Return which candidates may be best, and whether the first is shown better than the policy that made the log."""
-    if not evaluation.random or any(one.verdict == "no" for one in evaluation.diagnostics.values()):
+    if len(places) == 1 or not evaluation.random or any(one.verdict == "no" for one in evaluation.diagnostics.values()):
         return evaluation.answer
     able, first = [place.target for place in places if place.may_be_best], places[0]
     rest = [place.target for place in places if not place.may_be_best]
     together = f"({percent(level)} for all statements together)"
-    if len(able) == 1 and len(places) > 1:
+    if len(able) == 1:
         told = f"{first.target} is the best of the {len(places)} candidates {together}."
     elif rest:
         told = f"{listed(able)} may be best; {listed(rest)} {'are' if len(rest) > 1 else 'is'} shown worse {together}."

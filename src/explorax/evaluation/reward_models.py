@@ -3,9 +3,9 @@
 An estimate may use a prediction for row t only if the reward of row t had no part in it.  There are two ways:
 
     past    Row t is predicted by a model of rows before it.  Models are fitted to the first 64, 128, 256, … rows, and
-            each predicts the rows up to the next fit, so that a log of n rows takes about log₂(n / 64) fits of
-            together less than 2 n rows.  The rows before the first fit have a constant.  This is right for every log, also
-            if the policy that made it was learning.
+            each predicts the rows up to the next fit, so that a log of n rows takes about log₂(n / 64) fits, which
+            together have less than 2 n rows.  The rows before the first fit have a constant.  This is right for every
+            log, also if the policy that made it was learning.
     cross   The rows are dealt into five parts, and each part is predicted by a model of the four others.  This uses
             more of the log, and is right if its rows are independent: if the policy that made it was not learning.
 
@@ -33,6 +33,7 @@ FIRST = 64  # rows of the first fit to the past
 FOLDS = 5
 MOST = 2**17  # rows of a fit
 SIZES = (512, 4096, 32768, MOST)  # to which the rows of a GLM fit are padded, so that few programs are compiled
+LEAST_SIZE = 1024  # to which scores are padded
 RIDGE, TOLERANCE = 1.0, 1e-4
 
 Range = tuple[float, float]
@@ -78,7 +79,7 @@ def predictions(
     Raises:
         UnknownName: If there is no model or way to fit it of that name.
         InvalidShape: If an array of predictions does not have a row for each decision and a column for each arm.
-        InvalidArgument: If the model is none of the above, or predictions are not finite.
+        InvalidArgument: If the model is something else, or predictions are not finite.
         InvalidReward: If the family of the model cannot produce a reward of the log.
     """
     if fitted not in FITTED:
@@ -170,7 +171,7 @@ def cloned(model: Any, purpose: str) -> Any:
 def _fitted(
     log: LoggedData, features: Features, regression: Regression, rows: np.ndarray, reward_range: Range | None
 ) -> Predictor:
-    """Return a model of some rows whose predictions are cut to the range of rewards; a constant if there are none."""
+    """Return a model of some rows whose predictions are cut to the range of rewards; a constant without rows."""
     if not len(rows):
         constant = 0.0 if reward_range is None else sum(reward_range) / 2
         return lambda features, rows: np.full((len(rows), log.n_arms), constant)
@@ -239,11 +240,17 @@ class GLM(NamedTuple):
 
         def predict(features: Features, rows: np.ndarray) -> np.ndarray:
             """Return the mean of each arm in some rows."""
-            scores = _alike(features, rows, lambda table: table @ theta[1:] + theta[0])
-            with jax.enable_x64(True), np.errstate(over="ignore"):
-                return np.asarray(self.family.mean(jnp.asarray(scores)))
+            return _alike(features, rows, lambda table: means(self.family, table @ theta[1:] + theta[0]))
 
         return predict
+
+
+def means(family: families.Family, scores: np.ndarray) -> np.ndarray:
+    """Return the means of scores of any shape, computed in a vector of one of a few lengths, each of which compiles."""
+    room = 1 << max(scores.size - 1, LEAST_SIZE - 1).bit_length()
+    with jax.enable_x64(True):
+        padded = jnp.asarray(np.pad(scores.reshape(-1), (0, room - scores.size)))
+        return np.asarray(family.mean(padded))[: scores.size].reshape(scores.shape)
 
 
 class Sklearn(NamedTuple):

@@ -128,20 +128,21 @@ def scored(
     """
     rewards, arms, propensities = np.asarray(rewards, float), np.asarray(arms), np.asarray(propensities, float)
     target, count = np.asarray(target, float), len(rewards)
-    model = np.zeros_like(target) if predictions is None else np.asarray(predictions, float)
+    model = None if predictions is None else np.asarray(predictions, float)
     every = None if all_propensities is None else np.asarray(all_propensities, float)
     _check(rewards, arms, propensities, target, model, every)
     rows = np.arange(count)
-    wanted, predicted = target[rows, arms], model[rows, arms]
     with np.errstate(over="ignore"):
-        weights = wanted / propensities
+        weights = target[rows, arms] / propensities
     if not np.isfinite(weights).all():
         row = int(np.argmin(np.isfinite(weights)))
         raise InvalidArgument(
             f"propensities must be large enough to divide by, got {propensities[row]} in row {row}. Leave the row out."
         )
     _check_least(least_propensity, propensities)
-    scores = Scores(rewards, weights, np.sum(target * model, axis=1), predicted)
+    scores = Scores(rewards, weights, np.zeros(count), np.zeros(count))
+    if model is not None:
+        scores = scores._replace(modelled=np.einsum("ij,ij->i", target, model), predicted=model[rows, arms])
     if every is not None:
         if not np.allclose(every[rows, arms], propensities, rtol=LIMIT, atol=0):
             row = int(np.argmin(np.isclose(every[rows, arms], propensities, rtol=LIMIT, atol=0)))
@@ -160,7 +161,7 @@ def scored(
     scores = scores._replace(reward_range=(low, high))
     scaled = (rewards - low) / scale
     chances = least_propensity if every is None else every
-    if predictions is None or chances is None:
+    if model is None or chances is None:
         return scores._replace(lower=weights * scaled, caps=np.zeros(count), upper=weights * (1 - scaled))
     room = CAP * np.broadcast_to(chances, target.shape)  # where π q̂ is cut
     at_most = room[rows, arms] / propensities
@@ -229,7 +230,7 @@ def _check(
     arms: np.ndarray,
     propensities: np.ndarray,
     target: np.ndarray,
-    model: np.ndarray,
+    model: np.ndarray | None,
     every: np.ndarray | None,
 ) -> None:
     """Raise unless the arrays fit together, are finite, and hold probabilities where they must."""
@@ -238,13 +239,14 @@ def _check(
         raise InvalidShape(
             f"target must have shape ({count}, K), got {target.shape}. Give the probability of each arm in each row."
         )
-    shapes = {"rewards": (rewards, 1), "arms": (arms, 1), "propensities": (propensities, 1), "predictions": (model, 2)}
-    for name, (array, dims) in (shapes | ({} if every is None else {"all_propensities": (every, 2)})).items():
-        if array.shape != target.shape[:dims]:
-            raise InvalidShape(
-                f"{name} must have shape {target.shape[:dims]}, got {array.shape}. Give one row for each decision."
-            )
-        if not np.isfinite(array).all():
+    vectors = {"rewards": rewards, "arms": arms, "propensities": propensities}
+    tables = {"target": target, "predictions": model, "all_propensities": every}
+    given = {name: array for name, array in tables.items() if array is not None}
+    for name, array in (vectors | given).items():
+        wanted = target.shape[:1] if name in vectors else target.shape
+        if array.shape != wanted:
+            raise InvalidShape(f"{name} must have shape {wanted}, got {array.shape}. Give one row for each decision.")
+        if not np.isfinite(array.sum()) and not np.isfinite(array).all():  # a sum is the quickest look
             raise InvalidArgument(f"{name} must be finite, got NaN or infinity. Leave such rows out.")
     if not np.issubdtype(arms.dtype, np.integer) or (count and not 0 <= arms.min() <= arms.max() < target.shape[1]):
         raise InvalidArgument(
@@ -255,10 +257,10 @@ def _check(
             f"propensities must be above 0, got {propensities.min()}. An arm that was chosen had a chance: correct the "
             "row, or leave it out."
         )
-    for name, array in ({"target": target} | ({} if every is None else {"all_propensities": every})).items():
-        fine = (array >= 0).all(axis=1) & (np.abs(array.sum(axis=1) - 1) <= LIMIT)
-        if not fine.all():
-            row = int(np.argmin(fine))
+    for name, array in given.items():
+        off = np.abs(np.einsum("ij->i", array) - 1)
+        if name != "predictions" and not (array.min(initial=0) >= 0 and off.max(initial=0) <= LIMIT):
+            row = int(np.argmax(off + np.abs(array - np.abs(array)).sum(axis=1)))
             raise InvalidArgument(
                 f"{name} must be at least 0 and add up to 1 in each row, got {array[row].min():g} as the least and "
                 f"{array[row].sum():g} as the sum in row {row}. Give the probabilities of all arms."

@@ -52,7 +52,11 @@ class PolicyValue:
         return "better" if self.gain_low > 0 else "worse" if self.gain_high < 0 else "undecided"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields and the verdict by name."""
+        """Return the fields and the verdict by name.
+
+        Returns:
+            Texts, numbers and None by the names of the fields, and "verdict".
+        """
         return asdict(self) | {"verdict": self.verdict}
 
 

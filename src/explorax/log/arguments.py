@@ -1,6 +1,7 @@
 """What people have of a log, as the columns that it is made of: names, places, numbers and features, all checked."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def mask(name: str, given: Any) -> np.ndarray:
 def seconds(name: str, given: Any) -> np.ndarray:
     """Return times as seconds; dates of NumPy, pandas and polars become seconds since 1970."""
     array = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+    if array.dtype.kind == "O" and array.size and all(isinstance(each, datetime) for each in array.tolist()):
+        return np.array([(each if each.tzinfo else each.replace(tzinfo=UTC)).timestamp() for each in array.tolist()])
     if array.dtype.kind != "M":
         return numbers(name, array)
     since = (array - np.datetime64(0, "s")) / np.timedelta64(1, "s")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidReward, InvalidShape
-from explorax.log import arguments
+from explorax.log import arguments, frames
 from explorax.log.features import Features
 
 LIMIT = 1e-9  # by how much probabilities may miss a sum of 1, for rounding in the log of another system
@@ -55,8 +55,9 @@ class LoggedData:
         object.__setattr__(self, "names", tuple(self.names))
         count, known = len(self), self.n_arms
         for name, value in self.columns().items():
-            wanted = (count, known) if name in ("offered", "all_propensities") else (count,)
-            if value.shape[: len(wanted)] != wanted or value.ndim > 2:
+            wanted: tuple[int, ...] = (count, known) if name in ("offered", "all_propensities") else (count,)
+            wanted = (count, *(value.shape[1:2] or (1,))) if name == "contexts" else wanted
+            if value.shape != wanted:
                 raise InvalidShape(
                     f"{name} must have shape {wanted}, got {value.shape}. Give one row for each decision."
                 )
@@ -196,3 +197,61 @@ class LoggedData:
                 ids,
             )
         )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        arm: str,
+        reward: str,
+        propensity: str | None = None,
+        context: Sequence[str] | None = None,
+        offered: str | None = None,
+        all_propensities: Sequence[str] | None = None,
+        time: str | None = None,
+        id: str | None = None,
+        names: Any = None,
+        features: Any = None,
+        arm_features: Any = None,
+    ) -> "LoggedData":
+        """Return the log in a table with one row for each decision.
+
+        Args:
+            table: A DataFrame of pandas or polars, a Table of pyarrow, a list of dicts, or a CSV or Parquet file.
+            arm: The column of the arms that were chosen.
+            reward: The column of their rewards, all of which are known.
+            propensity: The column of their probabilities.  Default: unknown.
+            context: The columns of what was known before each decision.  Numbers stay as they are; text and bools
+                become a column of zeros and ones for each value, in sorted order.  Default: nothing was known.
+            offered: The column of the arms on offer, a list of names in each row, which may be JSON.  Default: all.
+            all_propensities: The columns of the probabilities of all arms, in the order of `names`.  Default: unknown.
+            time: The column of the times of decisions, in seconds or as dates.  Default: unknown.
+            id: The column of the ids of decisions.  Default: none.
+            names: The names of all arms, as in `of`.  Default: those in the columns `arm` and `offered`.
+            features: The features of the arms, as in `of`.  Default: those that contexts give.
+            arm_features: What describes the arms, to be multiplied with contexts, as in `of`.  Default: unit vectors.
+
+        Returns:
+            The log.
+
+        Raises:
+            InvalidArgument: If the table, or something in it, cannot be used.
+            InvalidFeatures: If contexts or features are missing, or not finite numbers, text or bools.
+            InvalidReward: If rewards are missing, or not finite numbers.
+            UnknownName: If the table has no column of a name.
+
+        Example:
+            >>> import explorax
+            >>> table = [{"banner": "red", "clicks": 1, "p": 0.5}, {"banner": "blue", "clicks": 0, "p": 0.25}]
+            >>> data = explorax.LoggedData.from_table(table, arm="banner", reward="clicks", propensity="p")
+            >>> data.names, data.arms, data.propensities
+            (('blue', 'red'), array([1, 0]), array([0.5 , 0.25]))
+        """
+        found = frames.columns(table, arm, reward, propensity, context, offered, all_propensities, time, id)
+        listed = found.pop("listed", None)
+        if listed is not None:
+            every = [name for each in listed for name in each]
+            named = arguments.checked_names(dict.fromkeys(every) if names is None else names)
+            names, found["offered"] = named, arguments.arms_on_offer(listed, named)
+        return cls.of(**found, names=names, features=features, arm_features=arm_features)

@@ -25,6 +25,7 @@ from explorax.agent.archive import checked_path
 from explorax.errors import InvalidArgument, InvalidLog, UnknownName
 from explorax.log.data import LoggedData
 from explorax.log.encoded import EncodedFeatures
+from explorax.log.exported import is_exported, read_exported
 from explorax.log.features import Features, FeaturesByVersion, FixedFeatures, GivenFeatures, ListedFeatures
 from explorax.log.statuses import STATUS, UNKNOWN, Statuses, opened
 from explorax.log.versions import Began, Versions, began
@@ -66,7 +67,8 @@ def read_log(path: str | os.PathLike[str], *, rewards: str = "known") -> LoggedD
     reward window, decisions count when their windows are over, as they do for the agent.
 
     Args:
-        path: The file that an agent logs to, which may go on with it meanwhile.
+        path: The file that an agent logs to, which may go on with it meanwhile; or a Parquet or CSV file that such a
+            log was exported to, which has no features of arms.
         rewards: "known" for all rewards, or "told" for those that were told, without the ones that decisions got by
             default.  Default: "known".
 
@@ -94,6 +96,8 @@ def read_log(path: str | os.PathLike[str], *, rewards: str = "known") -> LoggedD
     if rewards not in REWARDS:
         raise UnknownName("rewards", rewards, REWARDS)
     target = checked_path(path)
+    if is_exported(target):
+        return read_exported(target, by_default=rewards == "known")
     with opened(target) as connection:
         start = began(connection, target)
         if start.source.kind not in READERS:

@@ -1,0 +1,113 @@
+"""What is wrong in a log is found, each kind of it, and nothing in one that is whole."""
+
+import re
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+from explorax import Agent, glm_tsl, lin_ts
+from explorax.agent import recording
+from explorax.log.checking import problems
+from tests.log.played import KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_log_has_no_problems(logs, kind):
+    assert list(problems(logs[kind].path, fold=True)) == []
+
+
+@pytest.mark.parametrize("policy", [lin_ts, glm_tsl])
+def test_newer_snapshots_are_compared_with_the_first(tmp_path, monkeypatch, policy):
+    monkeypatch.setattr(recording, "SNAPSHOT_EVERY", 8)
+    path, rng = tmp_path / "log.db", np.random.default_rng(0)
+    agent = Agent(policy(), arms={"a": [1.0, 0.5], "b": [0.0, 1.0]}, draws=0, log=path)
+    for t in range(21):
+        agent.learn(agent.choose().id, float(rng.random() < 0.5))
+        if t == 10:
+            agent.add_arm("c", [0.5, 0.5])
+            agent.update_arm("a", [1.0, 0.25])
+    agent.close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT count(*) FROM snapshots").fetchone() == (2,)
+    assert list(problems(path, fold=True)) == []
+    connection.execute("UPDATE rewards SET reward = 1 - reward WHERE decision = 3")  # which the newest snapshot knows
+    connection.commit()
+    connection.close()
+    (found,) = problems(path, fold=True)
+    assert "The newest snapshot is not what the rewards make of the first one" in found
+    assert list(problems(path, fold=False)) == []
+
+
+WRONG = [
+    ("UPDATE decisions SET seq = seq + 1000 WHERE id = 3", r"missing before: \d+"),
+    ("UPDATE rewards SET seq = 1", "there twice: 1"),
+    ("DELETE FROM decisions WHERE id = (SELECT min(decision) FROM rewards)", "Rewards belong to no decision"),
+    ("UPDATE rewards SET seq = 0 WHERE decision = 3", "written before their decisions: 3"),
+    ("UPDATE rewards SET reward = 'much' WHERE decision = 3", "no finite numbers: 3"),
+    ("UPDATE rewards SET reward = -9e999 WHERE decision = 3", "no finite numbers: 3"),
+    ("UPDATE decisions SET propensity = 0 WHERE id IN (3, 4, 5, 6)", "at most 1: 3, 4, 5 and 1 more"),
+    ("UPDATE decisions SET propensity = 1.5 WHERE id = 3", "at most 1: 3"),
+    ("UPDATE decisions SET stderr = -1 WHERE id = 3", "below 0: 3"),
+    ("UPDATE decisions SET version = seq WHERE id = 3", "ahead of their decisions: 3"),
+    ("UPDATE decisions SET version = 1 WHERE id = 3", "numbers of decisions: 3"),
+    (
+        "UPDATE decisions SET id = 9007199254740992 WHERE id = 30",
+        "Ids are not from 0 to 9007199254740991: 9007199254740992",
+    ),
+    ("UPDATE decisions SET arm = 'nobody' WHERE id = 3", "arms of decisions were not on offer: 3"),
+    ("UPDATE decisions SET features = x'00' WHERE id = 3", "features of decisions are not those of their arms: 3"),
+    ("UPDATE decisions SET every = zeroblob(32) WHERE id = 3", "do not add up to 1.*: 3"),
+    ("UPDATE events SET kind = 'unheard' WHERE kind = 'restored'", "kind that nobody knows"),
+    ("UPDATE events SET decision = 77 WHERE kind = 'withdrawn'", "Events belong to no decision"),
+    (
+        "UPDATE events SET decision = (SELECT min(decision) FROM rewards) WHERE kind = 'withdrawn'",
+        "withdrawn, but have",
+    ),
+    ("UPDATE snapshots SET content = x'00'", "do not fit the arms of the first snapshot: .*not a snapshot"),
+    ("UPDATE events SET content = '[1]' WHERE kind = 'updated'", "features of decisions are not those of their arms"),
+    ("UPDATE events SET content = 'x' WHERE kind = 'updated'", "do not fit the arms"),
+    ("DELETE FROM snapshots", "has no snapshot"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG)
+def test_what_is_wrong_is_found(logs, tmp_path, change, said):
+    path = tmp_path / "log.db"
+    source = sqlite3.connect(logs["fixed"].path)
+    connection = sqlite3.connect(path)
+    source.backup(connection)
+    source.close()
+    connection.execute("PRAGMA journal_mode = DELETE")
+    if "rewards SET seq = 1" in change:
+        change += " WHERE decision = (SELECT min(decision) FROM rewards)"
+    if "decision = 3" in change:
+        change = change.replace("decision = 3", "decision = (SELECT min(decision) FROM rewards)")
+        said = said.replace(": 3", ": [0-9]+")
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    found = list(problems(path, fold="content" in change))
+    assert found
+
+    assert any(re.search(said, each) for each in found), found
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_page_is_found(logs, tmp_path):
+    path = tmp_path / "log.db"
+    source, connection = sqlite3.connect(logs["fixed"].path), sqlite3.connect(path)
+    source.backup(connection)
+    source.close()
+    connection.execute("PRAGMA journal_mode = DELETE")
+    (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rewards'").fetchone()
+    connection.close()
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * 4096 + 8 : (root - 1) * 4096 + 16] = b"\xff" * 8
+    path.write_bytes(content)
+    assert shutil.copy(path, tmp_path / "before.db")
+    (found,) = problems(path, fold=True)
+    assert found.startswith("The file is damaged: ")
+    assert path.read_bytes() == (tmp_path / "before.db").read_bytes()
