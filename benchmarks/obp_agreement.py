@@ -2,8 +2,7 @@
 
     PYTHONPATH=src python benchmarks/obp_agreement.py DIR [--rows 1000000] [--repeats 5]
 
-makes DIR/obp, a virtual environment with exactly the packages that `obp_requirements.txt` pins (of Python 3.11; obp's
-torch is left out, see `obp_peer.py`), and compares
+makes obp's environment in DIR/obp (`obp_environment.py`), and compares
 
     values    of 10 000 rows with 20 arms and a random target: the largest relative difference, which must be at most
               1e-12 or the exit status is 1
@@ -16,13 +15,13 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import obp_environment
 
 from explorax.evaluation import estimators
 from explorax.evaluation.estimate import Estimate
@@ -58,17 +57,6 @@ class Peer:
         if len(answer) != 2:
             raise SystemExit("obp has stopped; its error is above")
         return float(answer[0]), float(answer[1])
-
-
-def environment(directory: Path) -> Path:
-    """The interpreter of obp's environment, which is made if it is not there."""
-    python, pinned = directory / "obp" / "bin" / "python", HERE / "obp_requirements.txt"
-    found = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True) if python.exists() else None
-    if found is None or set(found.stdout.split()) != set(pinned.read_text().split()):
-        venv.create(directory / "obp", clear=True, with_pip=True)
-        quiet = ["--quiet", "--disable-pip-version-check", "--no-deps"]  # without torch
-        subprocess.run([python, "-m", "pip", "install", *quiet, "--requirement", pinned], check=True)
-    return python
 
 
 def arrays(rows: int, seed: int) -> dict[str, Any]:
@@ -146,7 +134,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="how often each estimate is timed")
     asked = parser.parse_args()
     asked.directory.mkdir(parents=True, exist_ok=True)
-    peer = Peer(environment(asked.directory.resolve()))
+    peer = Peer(obp_environment.make(asked.directory / "obp"))
     largest = compare_values(peer, asked.directory.resolve())
     compare_times(peer, asked.directory.resolve(), asked.rows, asked.repeats)
     sys.exit(0 if largest <= LIMIT else 1)

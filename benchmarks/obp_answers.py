@@ -9,7 +9,7 @@ import json
 import sys
 
 import numpy as np
-from obp_without_torch import BernoulliTS, ope
+from obp_without_torch import BernoulliTS, estimators, ope
 from sklearn.linear_model import LogisticRegression
 
 
@@ -22,7 +22,7 @@ def bts(given, campaign, n_sim, seed):
 
 def values(given, tau, lambda_):
     """All estimates, with a reward model that is given: the arguments of obp's estimators, by their names there."""
-    return {one.estimator_name: one.estimate_policy_value(**given) for one in estimators(tau, lambda_)}
+    return {name: one.estimate_policy_value(**given) for name, one in estimators(tau, lambda_).items()}
 
 
 def fitted(given, tau, lambda_, seed, samples):
@@ -47,24 +47,11 @@ def fitted(given, tau, lambda_, seed, samples):
         random_state=seed,
     )
     found = {}
-    for one in estimators(tau, lambda_):
+    for name, one in estimators(tau, lambda_).items():
         between = one.estimate_interval(**given, n_bootstrap_samples=samples, random_state=seed)
-        low, high = (value for name, value in between.items() if "CI" in name)
-        found[one.estimator_name] = np.array([one.estimate_policy_value(**given), low, high])
+        low, high = (value for bound, value in between.items() if "CI" in bound)
+        found[name] = np.array([one.estimate_policy_value(**given), low, high])
     return found
-
-
-def estimators(tau, lambda_):
-    """The estimators that explorax has, too, with the settings of two of them."""
-    return (
-        ope.InverseProbabilityWeighting(estimator_name="ips"),
-        ope.SelfNormalizedInverseProbabilityWeighting(estimator_name="snips"),
-        ope.DirectMethod(estimator_name="dm"),
-        ope.DoublyRobust(estimator_name="dr"),
-        ope.SelfNormalizedDoublyRobust(estimator_name="sndr"),
-        ope.SwitchDoublyRobust(tau=tau, estimator_name="switch_dr"),
-        ope.DoublyRobustWithShrinkage(lambda_=lambda_, estimator_name="dr_shrinkage"),
-    )
 
 
 QUESTIONS = {one.__name__: one for one in (bts, values, fitted)}

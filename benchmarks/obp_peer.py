@@ -5,33 +5,12 @@ Reads a line "FILE ESTIMATOR" from standard input, and answers with a line "VALU
 
 import sys
 import time
-import types
 from typing import Any
 
 import numpy as np
+from obp_without_torch import estimators
 
-# obp imports torch for estimates of tensors.  These arrays are NumPy's, so that gigabytes of torch need not be there.
-for module in ("torch", "torch.nn", "torch.optim", "torch.utils", "torch.utils.data"):
-    parent, _, name = module.rpartition(".")
-    sys.modules[module] = types.ModuleType(module)
-    if parent:
-        setattr(sys.modules[parent], name, sys.modules[module])
-for module, name in (
-    ("torch", "Tensor"), ("torch.nn", "Module"), ("torch.utils.data", "DataLoader"), ("torch.utils.data", "Dataset"),
-):  # fmt: skip
-    setattr(sys.modules[module], name, type(name, (), {}))
-
-from obp import ope  # type: ignore[import-not-found]  # noqa: E402
-
-ESTIMATORS = {
-    "ips": ope.InverseProbabilityWeighting(),
-    "snips": ope.SelfNormalizedInverseProbabilityWeighting(),
-    "dm": ope.DirectMethod(),
-    "dr": ope.DoublyRobust(),
-    "sndr": ope.SelfNormalizedDoublyRobust(),
-    "switch_dr": ope.SwitchDoublyRobust(tau=float(sys.argv[1])),
-    "dr_shrinkage": ope.DoublyRobustWithShrinkage(lambda_=float(sys.argv[2])),
-}
+ESTIMATORS = estimators(tau=float(sys.argv[1]), lambda_=float(sys.argv[2]))
 
 
 def read(file: str) -> dict[str, Any]:
