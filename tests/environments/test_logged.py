@@ -239,6 +239,21 @@ def test_a_policy_in_plain_python_plays_it():
     assert records.regret.shape == (2, 6)
 
 
+def test_the_log_of_an_agent_is_read_from_its_file_and_from_its_export(tmp_path):
+    features = {"red": [1.0, 0.2], "blue": [0.3, 1.0], "green": [0.9, -0.4]}
+    agent = explorax.Agent(explorax.uniform(), arms=features, log=tmp_path / "shop.db")
+    decisions = agent.choose_many(40)
+    for decision in decisions[:30]:  # of the others nobody knows the rewards
+        agent.learn(decision.id, float(decision.arm == "red"))
+    agent.close()
+    explorax.export_log(tmp_path / "shop.db", tmp_path / "shop.parquet")
+    own, export = (from_log(data=str(tmp_path / name), intercept=False) for name in ("shop.db", "shop.parquet"))
+    np.testing.assert_allclose(own.draw(KEY).arms, np.broadcast_to(list(features.values()), (30, 3, 2)), rtol=1e-6)
+    names = reading.read_log(tmp_path / "shop.parquet").names
+    np.testing.assert_array_equal(export.draw(KEY).arms, np.broadcast_to(np.eye(3), (30, 3, 3)))
+    assert names[int(np.argmax(export.offer(KEY, export.draw(KEY), 0).means))] == "red"
+
+
 @pytest.fixture
 def path(monkeypatch, tmp_path):
     """A file that is read as a log."""

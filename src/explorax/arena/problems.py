@@ -114,7 +114,7 @@ def log_problem(log: str | Path) -> Problem:
     """Return a log as a problem.
 
     Args:
-        log: The path of a log database or a Parquet file.
+        log: The path of an agent's log, or of the file that it was exported to.
 
     Returns:
         The problem, whose name is "log".

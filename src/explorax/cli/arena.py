@@ -20,7 +20,7 @@ examples:
   explorax arena --quick
   explorax arena --problems logistic-5 saturated --policies glm_tsl evill rand_ucb
   explorax arena --data data --out results/arena
-  explorax arena --log decisions.parquet --problems log
+  explorax arena --log decisions.db --problems log
 
 files in the output directory: standings.csv and standings.md (regret and its
 difference from GLM-TSL, with intervals, and time per round), ranks.png and
@@ -38,7 +38,7 @@ def add_arena(to: argparse.ArgumentParser) -> None:
     )
     to.add_argument("--list", action="store_true", help="print the problems and exit")
     to.add_argument("--problems", nargs="+", metavar="NAME", help="problems to play, see --list (default: all)")
-    to.add_argument("--log", type=Path, metavar="FILE", help="a log database or Parquet file, one more problem: log")
+    to.add_argument("--log", type=Path, metavar="FILE", help="an agent's log or its export, one more problem: log")
     to.add_argument(
         "--policies", nargs="+", metavar="NAME", help="policies that play, see `explorax policies` (default: all)"
     )

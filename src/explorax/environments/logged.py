@@ -68,7 +68,7 @@ AXES = Instance._make((None, None))  # of an instance, for `vmap`
 
 def from_log(
     *,
-    data: Annotated[Any, "The log: a `LoggedData`, or the path of a log database or a Parquet file."] = None,
+    data: Annotated[Any, "The log: a `LoggedData`, or the path of an agent's log or of its export."] = None,
     ridge: Annotated[float, "The penalty λ of the model's estimate θ̂, above 0."] = 1.0,
     rows: Annotated[
         int | None, "How many rows, evenly spaced, the rounds are drawn from; None for all. The model sees all."
