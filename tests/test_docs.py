@@ -21,6 +21,7 @@ SHOWN = {
     "first-agent.md": 4,
     "contexts.md": 5,
     "late-rewards.md": 6,
+    "decision-log.md": 9,
     "propensities.md": 3,
     "choosing-a-policy.md": 4,
     "evaluation.md": 5,

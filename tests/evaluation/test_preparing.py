@@ -78,6 +78,20 @@ def test_replayed_policies_have_rows_of_their_own():
     )
 
 
+@pytest.mark.parametrize("learning", ["replay", "trained"])
+def test_without_features_policies_that_learn_know_arms_by_name(learning):
+    log = logged()
+    bare = LoggedData(log.arms, log.rewards, None, log.names, log.propensities)
+    unit = LoggedData.of(log.arms, log.rewards, names=[0, 1], features=np.eye(2), propensities=log.propensities)
+    given = {"policies": {"one": explorax.greedy()}, "estimators": ("ips",), "reward_model": None}
+    found, wanted = (prepared(each, learning=learning, **given) for each in (bare, unit))
+    assert_same([found.targets, found.replayed], [wanted.targets, wanted.replayed])
+    assert found.assumptions[0].startswith("The log has no features of the arms: one learned")
+    frozen = explorax.frozen(explorax.greedy(), explorax.greedy().init(np.eye(2)))
+    with pytest.raises(InvalidArgument, match="log must have features of the arms to evaluate a policy"):
+        prepared(bare, frozen, estimators=("ips",), reward_model=None)
+
+
 def test_seeds_are_arguments():
     given = {"estimators": ("dr",), "learning": "trained"}
     policies = {"tsl": explorax.lin_ts(scale=3.0)}

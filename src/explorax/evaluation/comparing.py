@@ -7,6 +7,8 @@ import numpy as np
 
 from explorax.checks import is_number
 from explorax.errors import InvalidArgument, UnknownName, check_names, shown
+from explorax.evaluation.averages import average_interval
+from explorax.evaluation.bounded import BOUNDED
 from explorax.evaluation.estimators import ESTIMATORS, on_policy
 from explorax.evaluation.intervals import INTERVALS, Interval, interval, interval_of_difference
 from explorax.evaluation.preparing import UNWEIGHED, Prepared
@@ -55,6 +57,17 @@ def kind_for(kind: str | None, estimator: str, scores: Scores) -> str:
     return "anytime" if bounded else "asymptotic"
 
 
+def kind_for_averages(kind: str | None, scores: Scores) -> str:
+    """Return the kind of interval for mean rewards; bounds of averages hold for all numbers of rows at once."""
+    bounded = scores.reward_range is not None and kind != "asymptotic"
+    if kind not in (None, "asymptotic") and not bounded:
+        raise InvalidArgument(
+            f"reward_range must be known for {kind} intervals, got None. Give the least and the largest reward that "
+            "can ever be, or ask for asymptotic intervals."
+        )
+    return kind or "anytime" if bounded else "asymptotic"
+
+
 def all_values(found: Prepared, estimators: Sequence[str], kind: str | None, level: float) -> tuple[PolicyValue, ...]:
     """Return the value of the policy that made the log, and then those of all targets by each estimator.
 
@@ -70,21 +83,46 @@ def all_values(found: Prepared, estimators: Sequence[str], kind: str | None, lev
     Raises:
         InvalidArgument: If an estimator or interval needs what is not known.
     """
-    rows = [_value(LOGGING, "on_policy", found.logging, kind, level)]
+    rows = [_average(LOGGING, "on_policy", found.logging, kind, level)]
     for target, scores in found.targets.items():
         defined = [name for name in estimators if name not in NORMALIZED or scores.weights.any()] or estimators
         rows += [_compared(target, name, scores, found.logging, kind, level) for name in defined]
-    rows += [_replayed(target, scores, found.logging, kind, level) for target, scores in found.replayed.items()]
+    for target, scores in found.replayed.items():
+        row = _average(target, "replay", scores, kind, level)
+        own, other = (_of_average(row.interval, each, (1 + level) / 2) for each in (scores, found.logging))
+        rows.append(_with_gain(row, found.logging, apart(own, other)))
     return tuple(rows)
 
 
-def _value(target: str, estimator: str, scores: Scores, kind: str | None, level: float) -> PolicyValue:
-    """Return the value of a target by an estimator."""
-    chosen = kind_for(kind, estimator, scores)
-    estimate = ESTIMATORS[estimator].estimate(scores)
-    bounds = interval(chosen, estimator, scores, level)
-    effective = None if estimator in UNWEIGHED else effective_rows(scores.weights)
+def _average(target: str, estimator: str, scores: Scores, kind: str | None, level: float) -> PolicyValue:
+    """Return the mean reward of a policy that may have learned, from its own rows."""
+    chosen, estimate = kind_for_averages(kind, scores), on_policy(scores)
+    bounds = _of_average(chosen, scores, level)
     return PolicyValue(
+        target, estimator, estimate.value, estimate.stderr, bounds.low, bounds.high, chosen, level, scores.size
+    )
+
+
+def _of_average(kind: str, scores: Scores, level: float) -> Interval:
+    """Return an interval of a mean reward."""
+    if kind == "asymptotic":
+        return interval(kind, "on_policy", scores, level)
+    return Interval(*average_interval(BOUNDED["dr"](scores), level), kind)
+
+
+def _compared(
+    target: str, estimator: str, scores: Scores, logging: Scores, kind: str | None, level: float
+) -> PolicyValue:
+    """Return the value of a target by an estimator, with its difference from the policy that made the log."""
+    chosen, estimate = kind_for(kind, estimator, scores), ESTIMATORS[estimator].estimate(scores)
+    bounds = interval(chosen, estimator, scores, level)
+    if chosen == "asymptotic":
+        gain = interval_of_difference(chosen, estimator, scores, logging, level)
+    else:  # the policy of the log may have learned, so that the difference is an average
+        differences = BOUNDED[estimator](scores).minus(BOUNDED["dr"](logging))
+        gain = Interval(*average_interval(differences, level), chosen)
+    effective = None if estimator in UNWEIGHED else effective_rows(scores.weights)
+    row = PolicyValue(
         target,
         estimator,
         estimate.value,
@@ -96,22 +134,7 @@ def _value(target: str, estimator: str, scores: Scores, kind: str | None, level:
         scores.size,
         effective,
     )
-
-
-def _compared(
-    target: str, estimator: str, scores: Scores, logging: Scores, kind: str | None, level: float
-) -> PolicyValue:
-    """Return the value of a target by an estimator, with its difference from the policy that made the log."""
-    row = _value(target, estimator, scores, kind, level)
-    gain = interval_of_difference(row.interval, estimator, scores, logging, level)
     return _with_gain(row, logging, gain)
-
-
-def _replayed(target: str, scores: Scores, logging: Scores, kind: str | None, level: float) -> PolicyValue:
-    """Return the value of a target that was replayed, with its difference from the policy that made the log."""
-    row = _value(target, "on_policy", scores, kind, level)
-    own, other = (interval(row.interval, "on_policy", each, (1 + level) / 2) for each in (scores, logging))
-    return _with_gain(replace(row, estimator="replay"), logging, apart(own, other))
 
 
 def difference(found: Prepared, one: str, other: str, estimator: str, kind: str, level: float) -> Interval:
@@ -130,11 +153,12 @@ def difference(found: Prepared, one: str, other: str, estimator: str, kind: str,
     """
     if one in found.targets and other in found.targets:
         return interval_of_difference(kind, estimator, found.targets[one], found.targets[other], level)
-    bounds = []
+    half, bounds = (1 + level) / 2, []
     for name in (one, other):
-        replayed = name in found.replayed
-        scores = found.replayed[name] if replayed else found.targets[name]
-        bounds.append(interval(kind, "on_policy" if replayed else estimator, scores, (1 + level) / 2))
+        if name in found.replayed:
+            bounds.append(_of_average(kind, found.replayed[name], half))
+        else:
+            bounds.append(interval(kind, estimator, found.targets[name], half))
     return apart(*bounds)
 
 

@@ -11,6 +11,7 @@ from explorax.evaluation.estimators import ESTIMATORS
 from explorax.evaluation.intervals import INTERVALS
 from explorax.evaluation.preparing import Prepared, prepared
 from explorax.evaluation.result import Evaluation
+from explorax.evaluation.values import LOGGING
 from explorax.log.data import LoggedData
 
 DEFAULT = ("dr", "snips", "dm")
@@ -117,7 +118,8 @@ def concluded(found: Prepared, names: Sequence[str], kind: str | None, level: fl
     rows, random = all_values(found, names, kind, level), found.propensities.random
     weighed = found.targets if found.log.propensities is not None else {}
     diagnoses = {name: diagnose(found.log, scores) for name, scores in weighed.items()}
-    used = [f"{name}: {ESTIMATORS[name].assumption}" for name in names if found.targets]
+    used = [f"{LOGGING}: {ESTIMATORS['on_policy'].assumption}"]
+    used += [f"{name}: {ESTIMATORS[name].assumption}" for name in names if found.targets]
     promises = [f"{each} interval: {INTERVALS[each].promise}" for each in dict.fromkeys(row.interval for row in rows)]
     told = answer(rows, diagnoses, random, bool(found.propensities.assumption))
     return Evaluation(rows, diagnoses, (*found.assumptions, *used, *promises), told, random)

@@ -48,7 +48,7 @@ def draw(rows: Sequence[PolicyValue]) -> Figure:
                 _line(axes, row, first + number, marker.get(row.estimator, "o"))
         centers = [first + (len(block) - 1) / 2 for first, block in zip(heights[:-1], blocks, strict=True)]
         axes.set_yticks(centers, [_literal(block[0].target) for block in blocks])
-        axes.set_ylim(heights[-1] - 1 - GAP / 2, -0.5 - GAP / 2)
+        axes.set_ylim(heights[-1] - 0.5 - GAP / 2, -0.5 - GAP / 2)
         axes.set_xlabel(f"Mean reward, with {percent(logging.level)} intervals")
         axes.grid(True, axis="x", color="#DDDDDD", linewidth=0.5)
         axes.set_axisbelow(True)

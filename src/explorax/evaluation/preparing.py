@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from explorax.checks import MOST_SEED, check_whole, is_number
 from explorax.errors import InvalidArgument, InvalidReward, UnknownName, shown
 from explorax.evaluation.propensity_models import Propensities, estimated, logged
 from explorax.evaluation.replay import ASSUMPTION, least, replay
-from explorax.evaluation.reward_models import Range, predictions, suitable_family
+from explorax.evaluation.reward_models import Range, described, predictions, suitable_family
 from explorax.evaluation.scores import Scores
 from explorax.evaluation.scoring import Basis, scores_of, scores_of_logging
 from explorax.evaluation.targets import Learning, Target, read_target, trained
@@ -21,6 +22,7 @@ from explorax.text import listed
 
 LEARNING = ("replay", "trained")
 UNWEIGHED = ("on_policy", "dm")  # estimators that need no propensities
+NAMED = "The log has no features of the arms: {names} learned by the names of arms, and by the context if it is known."
 FEWEST = 10  # rows of a log, and rows that a replay keeps
 
 
@@ -86,6 +88,8 @@ def prepared(
     learners = {name: target for name, target in asked.items() if isinstance(target, Learning)}
     fixed = {name: target for name, target in asked.items() if isinstance(target, Target)}
     first, notes = 0, []
+    if learners and log.features is None:
+        log, notes = replace(log, features=described(log)), [NAMED.format(names=listed(list(learners)))]
     if learners and learning == "trained":
         first = len(log) // 2
         fixed |= {name: trained(target, log, first, seed) for name, target in learners.items()}

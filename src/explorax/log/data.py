@@ -103,7 +103,11 @@ class LoggedData:
             )
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return the arrays that have a row for each decision, by name, without those that the log lacks."""
+        """Return the arrays that have a row for each decision.
+
+        Returns:
+            The arrays by name, without those that the log lacks.
+        """
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
 

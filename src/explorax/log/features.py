@@ -26,14 +26,36 @@ class Features(ABC):
 
     @abstractmethod
     def table(self, rows: np.ndarray) -> np.ndarray:
-        """Return (m, K, d) the features of all arms in some rows of the log; the result must not be changed."""
+        """Return the features of all arms in some rows of the log.
+
+        Args:
+            rows: (m,) The places of the rows.
+
+        Returns:
+            (m, K, d) The features, which must not be changed.
+        """
 
     @abstractmethod
     def some(self, rows: np.ndarray) -> "Features":
-        """Return the features in some rows of the log only."""
+        """Return the features in some rows of the log only.
+
+        Args:
+            rows: (m,) The places of the rows.
+
+        Returns:
+            The features in a log of these rows.
+        """
 
     def chosen(self, rows: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        """Return (m, d) the features of one arm in each of some rows of the log."""
+        """Return the features of one arm in each of some rows of the log.
+
+        Args:
+            rows: (m,) The places of the rows.
+            arms: (m,) The place of the arm in each of them.
+
+        Returns:
+            (m, d) The features, which must not be changed.
+        """
         return self.table(rows)[np.arange(len(rows)), arms]
 
 

@@ -2,7 +2,8 @@
 
     adf   a block of lines for each decision, as `--cb_adf` reads it: one with the context, if there is one, and one for
           each arm on offer; that of the chosen arm begins with `0:cost:probability`
-    cb    one line for each decision, as `--cb K` reads it, with the arms numbered from 1 on
+    cb    one line for each decision, as `--cb K` reads it, with the arms numbered from 1 on; if only some were on
+          offer, the label lists them, of which Vowpal Wabbit 9 takes no notice
 
 Vowpal Wabbit learns costs: the cost is minus the reward.  An arm's name is the tag of its line.  The context is in the
 namespace `c`, the features of an arm in the namespace `x`, and an arm that has no features has its name in the
