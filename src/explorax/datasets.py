@@ -192,7 +192,13 @@ def as_path(source: object) -> Path | None:
 def digest(source: object) -> str | None:
     """Return a digest of the contents of a user's file, which may change; None for other sources, which do not."""
     path = as_path(source)
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    if path is None and isinstance(source, str) and Path(source).is_file():
+        path = Path(source)  # a log, whose name may have any ending
+    if path is None:
+        return None
+    beside = Path(f"{path}-wal")  # what SQLite has yet to write into a log
+    content = path.read_bytes() + (beside.read_bytes() if beside.is_file() else b"")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def from_arrays(features: ArrayLike, labels: ArrayLike) -> Dataset:
