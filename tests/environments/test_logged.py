@@ -4,6 +4,7 @@ Statistical tests have fixed seeds; each one's false-alarm rate is at most FALSE
 """
 
 import functools
+import io
 
 import jax
 import jax.numpy as jnp
@@ -165,10 +166,9 @@ def test_arms_that_were_not_on_offer_are_not_shown():
 )
 def test_features_of_every_kind(features, contexts, size):
     data = LoggedData(np.array([0, 2]), np.array([1, 0]), features, ["a", "b", "c"], contexts=contexts)
-    environment = from_log(data=data, intercept=False)
-    arms = environment.draw(KEY).arms
+    arms = logged.offered_arms(data, logged.described(data), np.arange(2))
     assert arms.shape == (2, 3, size)
-    assert environment.n_features == size
+    assert from_log(data=data, intercept=False).n_features == size
     if features is not None:
         np.testing.assert_array_equal(arms, features.table(np.arange(2)))
     elif contexts is None:
@@ -190,19 +190,18 @@ def test_features_of_every_kind(features, contexts, size):
 )
 def test_arms_get_a_constant_if_they_need_one(features, added):
     data = LoggedData(np.array([0, 2]), np.array([1, 0]), features, ["a", "b", "c"])
-    plain, own = from_log(data=data, intercept=False), from_log(data=data)
-    assert own.n_features == plain.n_features + added
-    arms = own.draw(KEY).arms
-    np.testing.assert_array_equal(arms[:, :, : plain.n_features], plain.draw(KEY).arms)
-    np.testing.assert_array_equal(arms[:, :, plain.n_features :], np.ones((2, 3, int(added))))
-    forced = from_log(data=data, intercept=True)
-    assert forced.n_features == plain.n_features + 1
-    rows = np.asarray(forced.draw(KEY).arms, float)[np.arange(2), data.arms]
-    table = np.asarray(forced.draw(KEY).arms, float).reshape(-1, forced.n_features)
-    found = np.linalg.lstsq(table, np.asarray(forced.draw(KEY).scores, float).ravel())[
-        0
-    ]  # the least, which ridge finds
-    np.testing.assert_allclose(rows.T @ (data.rewards - 1 / (1 + np.exp(-rows @ found))), found, rtol=0, atol=1e-5)
+    plain, own, forced = (from_log(data=data, intercept=wish).n_features for wish in (False, None, True))
+    assert (own, forced) == (plain + added, plain + 1)
+
+
+def test_a_constant_is_the_last_feature_and_part_of_the_model():
+    data, ridge = log("gaussian"), 0.5
+    instance = from_log(data=data, ridge=ridge).draw(KEY)
+    table = np.concatenate([data.features.tables, np.ones((COUNT, ARMS, 1))], axis=2)
+    np.testing.assert_array_equal(instance.arms, table.astype(np.float32))
+    rows = table[np.arange(COUNT), data.arms]
+    theta = np.linalg.solve(rows.T @ rows + ridge * np.eye(SIZE + 1), rows.T @ data.rewards)
+    np.testing.assert_allclose(instance.scores, table @ theta, atol=1e-5)
 
 
 # Who plays
@@ -252,6 +251,22 @@ def test_the_log_of_an_agent_is_read_from_its_file_and_from_its_export(tmp_path)
     names = reading.read_log(tmp_path / "shop.parquet").names
     np.testing.assert_array_equal(export.draw(KEY).arms, np.broadcast_to(np.eye(3), (30, 3, 3)))
     assert names[int(np.argmax(export.offer(KEY, export.draw(KEY), 0).means))] == "red"
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_the_arena_plays_the_log_of_an_agent(tmp_path):
+    agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]}, log=tmp_path / "shop.db")
+    for decision in agent.choose_many(30):
+        agent.learn(decision.id, float(decision.arm == "red"))
+    agent.close()
+    given = {"log": tmp_path / "shop.db", "problems": ["log"], "policy_names": ["uniform"], "rounds": 6}
+    games = tournament.tournament(**given, tuning=1, instances=3)
+    found = tournament.run(games, tmp_path / "arena", processes=1, stream=io.StringIO())
+    (row,) = found.rows
+    environment = from_log(data=tmp_path / "shop.db")
+    records = explorax.simulate(explorax.uniform(), environment, rounds=6, instances=3, first=1)
+    np.testing.assert_allclose(row.final, records.regret[:, -1], rtol=1e-5)
+    assert "| Uniform |" in (tmp_path / "arena" / "standings.md").read_text()
 
 
 @pytest.fixture

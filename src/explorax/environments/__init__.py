@@ -59,7 +59,7 @@ class Known(NamedTuple):
     builder: Callable[..., Environment]
     family: families.Family | None  # of the rewards; None if that depends on the settings
     example: str  # the settings that the builder's docstring shows
-    before: tuple[str, ...] = ()  # lines before the example
+    before: str = ""  # a line before the example
 
 
 KNOWN = (
@@ -71,11 +71,7 @@ KNOWN = (
         from_log,
         None,
         "data=log",
-        (
-            "from explorax.log.data import LoggedData",
-            "import numpy as np",
-            "log = LoggedData(arms=np.array([0, 1]), rewards=np.array([1, 0]), features=None, names=['red', 'blue'])",
-        ),
+        "log = explorax.LoggedData.of(['red', 'blue'], [1.0, 0.0])",
     ),
 )
 BUILDERS: dict[str, Callable[..., Environment]] = {
@@ -84,7 +80,7 @@ BUILDERS: dict[str, Callable[..., Environment]] = {
         ENDING.format(
             name=each.builder.__name__,
             settings=each.example,
-            before="".join(f"\n    >>> {line}" for line in each.before),
+            before=f"\n    >>> {each.before}" if each.before else "",
         ),
     )
     for each in KNOWN
