@@ -6,9 +6,10 @@ import sqlite3
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from explorax import cli
+from explorax import Agent, cli, networks, neural_linear, uniform
 from tests.log import played
 
 
@@ -46,6 +47,16 @@ def test_show_as_json(log, capsys):
     assert (told["status"], told["events"][0]["kind"]) == ("withdrawn", "withdrawn")
 
 
+def test_names_leave_terminals_alone(capsys, tmp_path):
+    agent = Agent(uniform(), arms={"red\x1b[2J\n": [1.0]}, log=tmp_path / "log.db")
+    agent.choose()
+    for arguments in ([], ["--decision", "0"]):
+        out = said(capsys, "show", tmp_path / "log.db", *arguments)
+        assert r"red\u001b[2J\n" in out
+        assert "\x1b" not in out
+    agent.close()
+
+
 def test_show_a_decision(log, capsys):
     out = said(capsys, "show", log, "--decision", "1")
     assert re.search(r"^reward +2$", out, re.MULTILINE)
@@ -71,6 +82,13 @@ def test_check(log, capsys, tmp_path):
         connection.execute("UPDATE decisions SET propensity = 2 WHERE id = 4")
     connection.close()
     assert said(capsys, "check", tmp_path / "wrong.db", code=1) == ("Propensities are not above 0 and at most 1: 4.\n")
+
+
+def test_check_of_a_policy_that_no_log_can_tell(capsys, tmp_path):
+    policy = neural_linear(network=networks.mlp([2]))
+    Agent(policy, arms=np.eye(2), draws=0, log=tmp_path / "log.db").close()
+    out = said(capsys, "check", tmp_path / "log.db")
+    assert "the rows are in order.\nThe state was not compared, because its policy" in out
 
 
 @pytest.mark.parametrize(

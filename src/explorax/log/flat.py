@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.agent.archive import checked_path
-from explorax.errors import InvalidLog, UnknownName
+from explorax.errors import UnknownName
 from explorax.extras import optional
-from explorax.log.statuses import STATUS, Statuses, opened
+from explorax.log.statuses import STATUS, Statuses, opened, read_as_log
 from explorax.log.versions import Began, Versions, began
 
 PURPOSE = "a table of a log"
@@ -73,11 +73,11 @@ def log_table(path: str | os.PathLike[str], *, package: str = "pandas") -> Any:
     """
     if package not in PACKAGES:
         raise UnknownName("package", package, PACKAGES)
-    arrow = optional("pyarrow", PURPOSE)
+    arrow, wanted = optional("pyarrow", PURPOSE), optional(package, PURPOSE, "dev")
     with rows_of(checked_path(path)) as table:
         found = arrow.Table.from_batches(list(table.batches), table.schema)
     if package == "polars":
-        return optional("polars", PURPOSE, "dev").from_arrow(found)
+        return wanted.from_arrow(found)
     return found.to_pandas() if package == "pandas" else found
 
 
@@ -93,7 +93,7 @@ class FlatTable(NamedTuple):
 def rows_of(path: Path) -> Iterator[FlatTable]:
     """Open the flat table of a log."""
     arrow = optional("pyarrow", PURPOSE)
-    with opened(path) as connection:
+    with opened(path) as connection, read_as_log(path):
         start = began(connection, path)
         statuses = Statuses(connection, start.window)
         offers = Offers(start, Versions.of(connection, start))
@@ -115,7 +115,7 @@ def rows_of(path: Path) -> Iterator[FlatTable]:
 
         def batches() -> Iterator[Any]:
             for rows in statuses.rows(COLUMNS):
-                columns = as_columns(rows, offers, contexts, fields["arm"] == whole, start.source.dtype, path)
+                columns = as_columns(rows, offers, contexts, fields["arm"] == whole, start.source.dtype)
                 arrays = [arrow.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
                 yield arrow.record_batch(arrays, schema=schema)
 
@@ -123,7 +123,7 @@ def rows_of(path: Path) -> Iterator[FlatTable]:
 
 
 def as_columns(
-    rows: list[tuple[Any, ...]], offers: "Offers", contexts: dict[str, str], whole: bool, dtype: str, path: Path
+    rows: list[tuple[Any, ...]], offers: "Offers", contexts: dict[str, str], whole: bool, dtype: str
 ) -> list[Any]:
     """Return some decisions as the columns of a flat table."""
     (*plain, status, names, every, context, features, size) = map(list, zip(*rows, strict=True))
@@ -136,10 +136,7 @@ def as_columns(
     ]
     told = [json.loads(each or "{}") for each in context]
     values = [[as_kind(kind, each.get(name)) for each in told] for name, kind in contexts.items()]
-    try:
-        matrix = np.frombuffer(b"".join(features), dtype).reshape(len(rows), -1)
-    except ValueError as error:
-        raise InvalidLog(f"{path} has features of decisions that are cut off, got {error}. Use a copy.") from error
+    matrix = np.frombuffer(b"".join(features), dtype).reshape(len(rows), -1)
     return [*plain, status, on_offer, chances, *values, *matrix.T]
 
 
@@ -167,7 +164,7 @@ class Offers:
 
     def __init__(self, start: Began, known: Versions) -> None:
         self.own, self.size = start.source.named, start.source.n_features * np.dtype(start.source.dtype).itemsize
-        self.known, self.of_version = known, functools.lru_cache(1000)(self.own_in)
+        self.known, self.texts = known, functools.lru_cache(1000)(self.text)
 
     def listed(self, names: str | None, version: int, size: int | None) -> str | None:
         """Return the names of the arms on offer in a decision.
@@ -183,14 +180,16 @@ class Offers:
         if names is not None:
             return names
         if self.own:
-            return self.of_version(version)
+            return self.texts(
+                self.known.on_offer[np.searchsorted(self.known.switches, version, side="right")].tobytes()
+            )
         return None if size is None else json.dumps(list(range(size // self.size)))
 
     def ordered(self, names: str | None, version: int) -> bool:
         """Tell whether it is known in which order a decision has the arms on offer."""
         return names is not None or version < self.known.sure_below
 
-    def own_in(self, version: int) -> str:
-        """Return the names of the agent's own arms that were on offer in a version."""
-        mask = self.known.offered(np.array([version]))[0]
-        return json.dumps([name for name, on in zip(self.known.names, mask.tolist(), strict=True) if on])
+    def text(self, mask: bytes) -> str:
+        """Return the names of the agent's own arms in a mask."""
+        pairs = zip(self.known.names, np.frombuffer(mask, bool).tolist(), strict=True)
+        return json.dumps([name for name, on in pairs if on])
