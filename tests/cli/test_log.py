@@ -6,9 +6,10 @@ import sqlite3
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from explorax import cli
+from explorax import Agent, cli, networks, neural_linear
 from tests.log import played
 
 
@@ -71,6 +72,13 @@ def test_check(log, capsys, tmp_path):
         connection.execute("UPDATE decisions SET propensity = 2 WHERE id = 4")
     connection.close()
     assert said(capsys, "check", tmp_path / "wrong.db", code=1) == ("Propensities are not above 0 and at most 1: 4.\n")
+
+
+def test_check_of_a_policy_that_no_log_can_tell(capsys, tmp_path):
+    policy = neural_linear(network=networks.mlp([2]))
+    Agent(policy, arms=np.eye(2), draws=0, log=tmp_path / "log.db").close()
+    out = said(capsys, "check", tmp_path / "log.db")
+    assert "the rows are in order.\nThe state was not compared, because its policy" in out
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 import re
 import shutil
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
 
-from explorax import Agent, glm_tsl, lin_ts
+from explorax import Agent, LoggedData, glm_tsl, lin_ts, networks, neural_linear, read_log, uniform
 from explorax.agent import recording
-from explorax.log.checking import problems
+from explorax.log.checking import can_fold, problems
 from tests.log.played import KINDS
 
 
@@ -40,6 +41,55 @@ def test_newer_snapshots_are_compared_with_the_first(tmp_path, monkeypatch, poli
     assert list(problems(path, fold=False)) == []
 
 
+def test_a_loaded_agent_has_a_log_with_rewards_of_decisions_before_it(tmp_path):
+    """Its arms were updated and retired before, and it learns from the log of another system."""
+    agent = Agent(uniform(), arms={"a": [1.0, 0], "b": [0, 1.0]})
+    agent.update_arm("a", [2.0, 2.0])
+    agent.add_arm("c", [3.0, 3.0])
+    agent.retire_arm("b")
+    earlier = [agent.choose().id for _ in range(2)]
+    agent.save(tmp_path / "agent.npz")
+    path = tmp_path / "log.db"
+    agent = Agent.load(tmp_path / "agent.npz", log=path)
+    agent.learn(earlier[0], 0.5)
+    agent.withdraw(earlier[1])
+    ids = [agent.choose().id for _ in range(3)]
+    agent.restore_arm("b")
+    ids += [*agent.choose_many(3).ids, *(each.id for each in agent.choose_slate(2))]
+    agent.learn(ids[::2], [1.0] * len(ids[::2]))
+    agent.learn_from(LoggedData.of(["a", "b"], [1.0, 0.0]))
+    assert list(problems(path, fold=True)) == []
+    data = read_log(path)
+    assert data.ids.tolist() == ids[::2]  # those of the log
+    features = {"a": [2.0, 2.0], "b": [0.0, 1.0], "c": [3.0, 3.0]}
+    np.testing.assert_array_equal(data.features.matrix, [features[name] for name in data.names])
+    offered = [{name for name, on in zip(data.names, row, strict=True) if on} for row in data.offered]
+    assert offered[:2] == [{"a", "c"}] * 2
+    assert offered[2:4] == [{"a", "b", "c"}] * 2
+    agent.close()
+
+
+def test_threads_that_change_arms_and_threads_that_choose(tmp_path):
+    """The arms on offer and the features of every decision are those of its version."""
+    path = tmp_path / "log.db"
+    agent = Agent(uniform(), arms={"a": [1.0, 0], "b": [0, 1.0]}, log=path)
+
+    def change():
+        for i in range(60):
+            agent.update_arm("a", [float(i), 1.0])
+            (agent.restore_arm if i % 2 else agent.retire_arm)("b")
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    for i in range(90):
+        decision = agent.choose(all_propensities=i % 2 == 0)
+        if i % 3 == 0:
+            agent.learn(decision.id, 1.0)
+    thread.join()
+    assert list(problems(path, fold=True)) == []
+    agent.close()
+
+
 WRONG = [
     ("UPDATE decisions SET seq = seq + 1000 WHERE id = 3", r"missing before: \d+"),
     ("UPDATE rewards SET seq = 1", "there twice: 1"),
@@ -65,7 +115,7 @@ WRONG = [
         "UPDATE events SET decision = (SELECT min(decision) FROM rewards) WHERE kind = 'withdrawn'",
         "withdrawn, but have",
     ),
-    ("UPDATE snapshots SET content = x'00'", "do not fit the arms of the first snapshot: .*not a snapshot"),
+    ("UPDATE snapshots SET content = x'00'", "first snapshot cannot be read: .*not a snapshot"),
     ("UPDATE events SET content = '[1]' WHERE kind = 'updated'", "features of decisions are not those of their arms"),
     ("UPDATE events SET content = 'x' WHERE kind = 'updated'", "do not fit the arms"),
     ("DELETE FROM snapshots", "has no snapshot"),
@@ -111,3 +161,11 @@ def test_a_damaged_page_is_found(logs, tmp_path):
     (found,) = problems(path, fold=True)
     assert found.startswith("The file is damaged: ")
     assert path.read_bytes() == (tmp_path / "before.db").read_bytes()
+
+
+def test_a_policy_that_cannot_be_made_from_text(tmp_path):
+    policy = neural_linear(network=networks.mlp([2]))
+    agent = Agent(policy, arms=np.eye(2), draws=0, log=tmp_path / "log.db")
+    agent.close()
+    assert not can_fold(tmp_path / "log.db")
+    assert list(problems(tmp_path / "log.db", fold=False)) == []

@@ -26,7 +26,7 @@ def test_a_file_that_is_not_there_is_no_table(tmp_path):
 
 
 def test_names_that_look_alike_are_not_guessed():
-    assert exported.named("7", (7, "x")) == 7
-    assert exported.named(7, (7, 8)) == 7
+    assert exported.named("7", [7, "x"]) == 7
+    assert exported.named(7, [7, 8]) == 7
     with pytest.raises(ValueError, match="the arm '7' among"):
-        exported.named("7", (7, "7"))
+        exported.named("7", [7, "7"])

@@ -184,12 +184,14 @@ def export(options: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     """Print what is wrong in a log; return the exit code."""
     check_is_log(options.file)
-    from explorax.log.checking import problems
+    from explorax.log.checking import can_fold, problems
 
-    found = 0
-    for problem in problems(options.file, fold=not options.quick):
+    found, fold = 0, not options.quick and can_fold(options.file)
+    for problem in problems(options.file, fold=fold):
         found += 1
         print(problem)
     if not found:
-        print(f"{options.file}: nothing is wrong." if not options.quick else f"{options.file}: the rows are in order.")
+        print(f"{options.file}: {'nothing is wrong' if fold else 'the rows are in order'}.")
+    if not fold and not options.quick:
+        print("The state was not compared, because its policy cannot be made from the log.")
     return FAILED if found else DONE

@@ -3,6 +3,7 @@
 A check never changes the file, which an agent may write meanwhile.
 """
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -27,13 +28,14 @@ CLOSE = 1e-6  # by how much probabilities may be off
 SHOWN = 3  # examples in a sentence
 SEQS = " UNION ALL ".join(f"SELECT seq FROM {table}" for table in schema.NUMBERED)
 KINDS = ", ".join(f"'{kind}'" for kind in recovery.HAPPENED)
+MADE = "SELECT id FROM decisions UNION ALL SELECT value FROM json_each(:earlier)"  # those before the log, too
 WRONG = {  # sentence -> the query of what is wrong, which returns examples
     "Numbers (seq) are there twice": f"SELECT seq FROM ({SEQS}) GROUP BY seq HAVING count(*) > 1",
     "Numbers (seq) are missing before": f"""
         SELECT seq FROM (
             SELECT seq, lag(seq, 1, 0) OVER (ORDER BY seq) AS before FROM (SELECT DISTINCT seq FROM ({SEQS}))
         ) WHERE seq != before + 1""",
-    "Rewards belong to no decision": "SELECT decision FROM rewards WHERE decision NOT IN (SELECT id FROM decisions)",
+    "Rewards belong to no decision": f"SELECT decision FROM rewards WHERE decision NOT IN ({MADE})",
     "Decisions have several rewards": "SELECT decision FROM rewards GROUP BY decision HAVING count(*) > 1",
     "Rewards were written before their decisions": """
         SELECT d.id FROM decisions d JOIN rewards r ON r.decision = d.id WHERE r.seq <= d.seq""",
@@ -41,8 +43,8 @@ WRONG = {  # sentence -> the query of what is wrong, which returns examples
         SELECT decision FROM rewards WHERE typeof(reward) NOT IN ('real', 'integer') OR abs(reward) = 9e999""",
     "Decisions were withdrawn, but have a reward": """
         SELECT decision FROM events WHERE kind = 'withdrawn' AND decision IN (SELECT decision FROM rewards)""",
-    "Events belong to no decision": """
-        SELECT seq FROM events WHERE decision IS NOT NULL AND decision NOT IN (SELECT id FROM decisions)""",
+    "Events belong to no decision": f"""
+        SELECT seq FROM events WHERE decision IS NOT NULL AND decision NOT IN ({MADE})""",
     "Events are of a kind that nobody knows": f"SELECT seq FROM events WHERE kind NOT IN ({KINDS})",
     "Propensities are not above 0 and at most 1": f"""
         SELECT id FROM decisions WHERE propensity IS NOT NULL AND NOT (propensity > 0 AND propensity <= 1 + {LIMIT})""",
@@ -73,16 +75,30 @@ def problems(path: str | os.PathLike[str], *, fold: bool) -> Iterator[str]:
             yield f"The file is damaged: {error}."
 
 
+def can_fold(path: str | os.PathLike[str]) -> bool:
+    """Tell whether the policy of a log can be made from what the log says, so that its rewards can be learned again."""
+    target = checked_path(path)
+    with opened(target) as connection, contextlib.suppress(ExploraxError):
+        found = began(connection, target).schema
+        return found["policy"] is not None and found["settings"] is not None
+    return True  # whoever tries says why not
+
+
 def wrong_in(connection: sqlite3.Connection, path: Path, fold: bool) -> Iterator[str]:
     """Yield what is wrong in a log that is open."""
     found = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
     if found:
         yield f"The file is damaged: {' '.join(found[0].split())}."
         return
-    for sentence, query in WRONG.items():
-        yield from examples(sentence, [each for (each,) in connection.execute(query)])
     try:
         start = began(connection, path)
+    except ExploraxError as error:
+        yield f"The first snapshot cannot be read: {error}"
+        return
+    told = {"earlier": json.dumps(start.waiting)}
+    for sentence, query in WRONG.items():
+        yield from examples(sentence, [each for (each,) in connection.execute(query, told)])
+    try:
         yield from wrong_decisions(connection, start)
     except (ExploraxError, LookupError, TypeError, ValueError) as error:
         yield f"The decisions do not fit the arms of the first snapshot: {error}"

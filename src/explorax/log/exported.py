@@ -6,7 +6,6 @@ The features of the arms are not in such a table.  The context is; with unit vec
 import csv
 import json
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 from explorax.errors import InvalidLog
 from explorax.extras import optional
 from explorax.log import frames
-from explorax.log.arguments import arms_on_offer
 from explorax.log.data import LoggedData
 from explorax.log.flat import CONTEXT, FEATURE, PURPOSE
 from explorax.log.statuses import UNKNOWN
@@ -41,49 +39,59 @@ def read_exported(path: Path, by_default: bool) -> LoggedData:
         table = read_columns(path)
     except (arrow.ArrowException, OSError, ValueError, StopIteration) as error:
         raise InvalidLog(f"{path} cannot be read as a table of a log: {error}. Export the log again.") from error
-    missing = [name for name in NEEDED if name not in table]
+    missing = [name for name in NEEDED if name not in table.column_names]
     if missing:
         raise InvalidLog(f"{path} is not a table of a log: it has no column {missing[0]!r}. Export the log again.")
-    status = np.array(table["status"])
-    known = status == "known"
+    statuses, status = encoded(table["status"])
+    is_known = np.array([word == "known" for word in statuses], bool)
+    known = is_known[status]
     if not by_default:
-        known &= ~np.array([value is True for value in table["by_default"]])
-    rows = np.flatnonzero(known)
-    if not len(rows):
+        known &= ~table["by_default"].fill_null(False).to_numpy()
+    shown = np.array([word in ("known", *UNKNOWN) for word in statuses], bool)[status]
+    if not known.any():
         raise InvalidLog(f"{path} has no decision whose reward is known. Export the log when there are some.")
-    parse = lru_cache(1000)(lambda text: tuple(json.loads(text)))
     try:
-        names = tuple(dict.fromkeys(name for text in dict.fromkeys(table["on_offer"]) for name in parse(text)))
-        listed = [parse(table["on_offer"][row]) for row in rows]
-        arms = [named(table["arm"][row], on_offer) for row, on_offer in zip(rows, listed, strict=True)]
+        offers, which = encoded(table["on_offer"])
+        listed = [json.loads(text) for text in offers]
+        names = tuple(dict.fromkeys(name for each in listed for name in each))
+        arms, chosen = encoded(table["arm"])
+        pairs, pair = np.unique(np.stack([chosen, which])[:, known], axis=1, return_inverse=True)
+        of_pair = np.array([names.index(named(arms[arm], listed[offer])) for arm, offer in pairs.T])
     except (TypeError, ValueError) as error:
         raise InvalidLog(
             f"{path} must list the arms on offer in each row, got {error}. An infinite set of arms has no such list, "
             "and cannot be evaluated."
         ) from error
-    contexts = [frames.as_numbers(name, take(table[name], rows)) for name in table if name.startswith(CONTEXT)]
-    propensities = take(table["propensity"], rows)
+    masks = np.array([[name in each for name in names] for each in listed])
+    table, which = table.filter(arrow.array(known)), which[known]
+    contexts = [frames.as_numbers(name, table[name]) for name in table.column_names if name.startswith(CONTEXT)]
     data = LoggedData.of(
-        arms,
-        take(table["reward"], rows),
+        [names[place] for place in of_pair[pair.reshape(-1)]],
+        table["reward"],
         names=names,
-        propensities=None if None in propensities else propensities,
-        offered=arms_on_offer(listed, names),
-        all_propensities=every_of(take(table["all_propensities"], rows), listed, names),
+        propensities=None if table["propensity"].null_count else table["propensity"],
+        offered=None if masks[which].all() else masks[which],
+        all_propensities=every_of(table["all_propensities"], [listed[each] for each in which], names),
         contexts=np.concatenate(contexts, axis=1) if contexts else None,
-        times=take(table["time"], rows),
-        ids=take(table["id"], rows),
+        times=table["time"],
+        ids=table["id"],
     )
-    return replace(data, left_out=int(np.isin(status, ("known", *UNKNOWN)).sum()) - len(rows))
+    return replace(data, left_out=int(shown.sum() - known.sum()))
 
 
-def read_columns(path: Path) -> dict[str, list[Any]]:
-    """Return the columns of a flat table, without the features of the arms that were chosen."""
+def encoded(column: Any) -> tuple[list[Any], np.ndarray]:
+    """Return the different values of a column of pyarrow, and the place of each row among them."""
+    found = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    return found.dictionary.to_pylist(), found.indices.to_numpy()
+
+
+def read_columns(path: Path) -> Any:
+    """Return a flat table of pyarrow, without the features of the arms that were chosen."""
     with open(path, "rb") as file:
         if file.read(len(PARQUET)) == PARQUET:
             parquet = optional("pyarrow.parquet", PURPOSE)
             names = [name for name in parquet.read_schema(path).names if not name.startswith(FEATURE)]
-            return dict(parquet.read_table(path, columns=names).to_pydict())
+            return parquet.read_table(path, columns=names)
     with open(path, encoding="utf-8", newline="") as text:
         names = [name for name in next(csv.reader(text)) if not name.startswith(FEATURE)]
     arrow, reader = optional("pyarrow", PURPOSE), optional("pyarrow.csv", PURPOSE)
@@ -95,27 +103,22 @@ def read_columns(path: Path) -> dict[str, list[Any]]:
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    return dict(reader.read_csv(path, convert_options=options).to_pydict())
+    return reader.read_csv(path, convert_options=options)
 
 
-def take(column: list[Any], rows: np.ndarray) -> list[Any]:
-    """Return some rows of a column."""
-    return [column[row] for row in rows.tolist()]
-
-
-def named(arm: Any, on_offer: tuple[Any, ...]) -> Any:
+def named(arm: Any, on_offer: list[Any]) -> Any:
     """Return the name of an arm among those on offer, which a table may have as text; raise if it is not there."""
     found = [name for name in on_offer if name == arm or str(name) == arm]
     if len(found) != 1:
-        raise ValueError(f"the arm {arm!r} among {list(on_offer)}")
+        raise ValueError(f"the arm {arm!r} among {on_offer}")
     return found[0]
 
 
-def every_of(texts: list[Any], listed: list[tuple[Any, ...]], names: tuple[Any, ...]) -> np.ndarray | None:
+def every_of(column: Any, listed: list[list[Any]], names: tuple[Any, ...]) -> np.ndarray | None:
     """Return (n, K) the propensities of all arms, or None unless all rows have them."""
-    if None in texts:
+    if column.null_count:
         return None
-    place, found = {name: i for i, name in enumerate(names)}, np.zeros((len(texts), len(names)))
-    for row, (text, on_offer) in enumerate(zip(texts, listed, strict=True)):
-        found[row, [place[name] for name in on_offer]] = json.loads(text)
+    place, found = {name: i for i, name in enumerate(names)}, np.zeros((len(column), len(names)))
+    for row, (text, on_offer) in enumerate(zip(column, listed, strict=True)):
+        found[row, [place[name] for name in on_offer]] = json.loads(text.as_py())
     return found

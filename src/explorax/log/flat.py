@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.agent.archive import checked_path
-from explorax.errors import InvalidLog, UnknownName
+from explorax.errors import UnknownName
 from explorax.extras import optional
-from explorax.log.statuses import STATUS, Statuses, opened
+from explorax.log.statuses import STATUS, Statuses, opened, read_as_log
 from explorax.log.versions import Began, Versions, began
 
 PURPOSE = "a table of a log"
@@ -93,7 +93,7 @@ class FlatTable(NamedTuple):
 def rows_of(path: Path) -> Iterator[FlatTable]:
     """Open the flat table of a log."""
     arrow = optional("pyarrow", PURPOSE)
-    with opened(path) as connection:
+    with opened(path) as connection, read_as_log(path):
         start = began(connection, path)
         statuses = Statuses(connection, start.window)
         offers = Offers(start, Versions.of(connection, start))
@@ -115,7 +115,7 @@ def rows_of(path: Path) -> Iterator[FlatTable]:
 
         def batches() -> Iterator[Any]:
             for rows in statuses.rows(COLUMNS):
-                columns = as_columns(rows, offers, contexts, fields["arm"] == whole, start.source.dtype, path)
+                columns = as_columns(rows, offers, contexts, fields["arm"] == whole, start.source.dtype)
                 arrays = [arrow.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
                 yield arrow.record_batch(arrays, schema=schema)
 
@@ -123,7 +123,7 @@ def rows_of(path: Path) -> Iterator[FlatTable]:
 
 
 def as_columns(
-    rows: list[tuple[Any, ...]], offers: "Offers", contexts: dict[str, str], whole: bool, dtype: str, path: Path
+    rows: list[tuple[Any, ...]], offers: "Offers", contexts: dict[str, str], whole: bool, dtype: str
 ) -> list[Any]:
     """Return some decisions as the columns of a flat table."""
     (*plain, status, names, every, context, features, size) = map(list, zip(*rows, strict=True))
@@ -136,10 +136,7 @@ def as_columns(
     ]
     told = [json.loads(each or "{}") for each in context]
     values = [[as_kind(kind, each.get(name)) for each in told] for name, kind in contexts.items()]
-    try:
-        matrix = np.frombuffer(b"".join(features), dtype).reshape(len(rows), -1)
-    except ValueError as error:
-        raise InvalidLog(f"{path} has features of decisions that are cut off, got {error}. Use a copy.") from error
+    matrix = np.frombuffer(b"".join(features), dtype).reshape(len(rows), -1)
     return [*plain, status, on_offer, chances, *values, *matrix.T]
 
 

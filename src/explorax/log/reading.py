@@ -10,11 +10,10 @@ were given with decisions, and the contexts column by column, of which `encoded.
     set         infinitely many arms cannot be listed, so such a log is refused
 """
 
-import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -27,7 +26,7 @@ from explorax.log.data import LoggedData
 from explorax.log.encoded import EncodedFeatures
 from explorax.log.exported import is_exported, read_exported
 from explorax.log.features import Features, FeaturesByVersion, FixedFeatures, GivenFeatures, ListedFeatures
-from explorax.log.statuses import STATUS, UNKNOWN, Statuses, opened
+from explorax.log.statuses import STATUS, UNKNOWN, Statuses, opened, read_as_log
 from explorax.log.versions import Began, Versions, began
 
 REWARDS = {"known": "", "told": "AND NOT r.by_default"}  # which of the rewards count
@@ -107,20 +106,6 @@ def read_log(path: str | os.PathLike[str], *, rewards: str = "known") -> LoggedD
             )
         with read_as_log(target):
             return gathered(connection, READERS[start.source.kind](connection, start), start, REWARDS[rewards], target)
-
-
-@contextlib.contextmanager
-def read_as_log(path: Path) -> Iterator[None]:
-    """Turn errors that come from the rows of a log into `InvalidLog`."""
-    try:
-        yield
-    except InvalidLog:
-        raise
-    except (InvalidArgument, LookupError, TypeError, ValueError) as error:
-        raise InvalidLog(
-            f"{path} has decisions that contradict each other or its first snapshot: {error} Look at it with `explorax "
-            "log check`, and use a copy."
-        ) from error
 
 
 def gathered(connection: sqlite3.Connection, read: Reader, start: Began, which: str, path: Path) -> LoggedData:

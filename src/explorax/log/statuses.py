@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from explorax.errors import InvalidArgument, InvalidLog
 from explorax.log import schema
 
 STATUSES = ("known", "open", "waiting", "dropped", "lost", "withdrawn", "not shown")
@@ -46,6 +47,20 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(schema.connect(path, write=False)) as connection, schema.understood(path):
         connection.execute("BEGIN")
         yield connection
+
+
+@contextlib.contextmanager
+def read_as_log(path: Path) -> Iterator[None]:
+    """Turn errors that come from the rows of a log into `InvalidLog`."""
+    try:
+        yield
+    except InvalidLog:
+        raise
+    except (InvalidArgument, LookupError, TypeError, ValueError) as error:
+        raise InvalidLog(
+            f"{path} has decisions that contradict each other or its first snapshot: {error} Look at it with `explorax "
+            "log check`, and use a copy."
+        ) from error
 
 
 class Statuses:

@@ -10,7 +10,7 @@ import numpy as np
 from explorax.agent.archive import checked_path
 from explorax.errors import UnknownDecision
 from explorax.log.flat import Offers
-from explorax.log.statuses import STATUS, Statuses, opened
+from explorax.log.statuses import STATUS, Statuses, opened, read_as_log
 from explorax.log.versions import Began, Versions, began
 
 REWARDS = "SELECT count(*), sum(by_default), avg(reward) FROM rewards"
@@ -79,7 +79,7 @@ class Summary(NamedTuple):
 def summary(path: str | os.PathLike[str], rows: int) -> Summary:
     """Return what is in a log, with some of its newest decisions."""
     target = checked_path(path)
-    with opened(target) as connection:
+    with opened(target) as connection, read_as_log(target):
         start = began(connection, target)
         about = dict(connection.execute("SELECT name, value FROM about").fetchall())
         statuses = Statuses(connection, start.window)
@@ -128,28 +128,35 @@ def own_arms(connection: sqlite3.Connection, start: Began) -> tuple[list[Any] | 
 def decision(path: str | os.PathLike[str], decision_id: int) -> dict[str, Any]:
     """Return all that a log knows of one decision, as plain values by name."""
     target = checked_path(path)
-    with opened(target) as connection:
-        start = began(connection, target)
-        found = connection.execute(ONE, {**Statuses(connection, start.window).told, "id": decision_id})
-        names, row = [column[0] for column in found.description], found.fetchone()
-        if row is None:
-            raise UnknownDecision(
-                f"decision must be the id of a decision in {target}, got {decision_id}. `explorax log show` lists some."
-            )
-        told = dict(zip(names, row, strict=True))
-        dtype, arms = start.source.dtype, told.pop("arms")
-        offers, listed = Offers(start, Versions.of(connection, start)), told.pop("names")
-        on_offer = offers.listed(listed, told["version"], None if arms is None else len(arms))
-        told["features"] = np.frombuffer(told["features"], dtype).tolist()
-        for flag in ("forced", "converged", "deferred", "by_default"):
-            told[flag] = None if told[flag] is None else bool(told[flag])
-        told["context"] = None if told["context"] is None else json.loads(told["context"])
-        told["on_offer"] = None if on_offer is None else json.loads(on_offer)
-        told["features_on_offer"] = None
-        if arms is not None:
-            told["features_on_offer"] = np.frombuffer(arms, dtype).reshape(-1, start.source.n_features).tolist()
-        every = told.pop("every")
-        ordered = every is not None and offers.ordered(listed, told["version"])
-        told["all_propensities"] = np.frombuffer(every).tolist() if ordered else None
-        told["events"] = [{"kind": kind, "time": time} for kind, time in connection.execute(EVENTS, (decision_id,))]
-        return told
+    with opened(target) as connection, read_as_log(target):
+        told = told_of(connection, began(connection, target), decision_id)
+    if told is None:
+        raise UnknownDecision(
+            f"decision must be the id of a decision in {target}, got {decision_id}. `explorax log show` lists some."
+        )
+    return told
+
+
+def told_of(connection: sqlite3.Connection, start: Began, decision_id: int) -> dict[str, Any] | None:
+    """Return all that a log knows of one decision, or None if it knows nothing."""
+    found = connection.execute(ONE, {**Statuses(connection, start.window).told, "id": decision_id})
+    names, row = [column[0] for column in found.description], found.fetchone()
+    if row is None:
+        return None
+    told = dict(zip(names, row, strict=True))
+    dtype, arms = start.source.dtype, told.pop("arms")
+    offers, listed = Offers(start, Versions.of(connection, start)), told.pop("names")
+    on_offer = offers.listed(listed, told["version"], None if arms is None else len(arms))
+    told["features"] = np.frombuffer(told["features"], dtype).tolist()
+    for flag in ("forced", "converged", "deferred", "by_default"):
+        told[flag] = None if told[flag] is None else bool(told[flag])
+    told["context"] = None if told["context"] is None else json.loads(told["context"])
+    told["on_offer"] = None if on_offer is None else json.loads(on_offer)
+    told["features_on_offer"] = None
+    if arms is not None:
+        told["features_on_offer"] = np.frombuffer(arms, dtype).reshape(-1, start.source.n_features).tolist()
+    every = told.pop("every")
+    ordered = every is not None and offers.ordered(listed, told["version"])
+    told["all_propensities"] = np.frombuffer(every).tolist() if ordered else None
+    told["events"] = [{"kind": kind, "time": time} for kind, time in connection.execute(EVENTS, (decision_id,))]
+    return told

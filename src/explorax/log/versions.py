@@ -33,6 +33,7 @@ class Began(NamedTuple):
     source: ArmSource
     arms: Arms
     window: float | None  # seconds in which rewards may come, if they are learned afterwards
+    waiting: list[int]  # ids of decisions before the log, whose rewards may be in it
     schema: Mapping[str, Any]  # of its snapshot
 
 
@@ -55,7 +56,7 @@ def began(connection: sqlite3.Connection, path: Path) -> Began:
         schema = former.schema_today(schema)
         source = source_of(schema, arrays)
         arms = arms_of(schema, arrays, source.encoder) if source.named else Arms.none()
-        return Began(source, arms, schema["reward_window"], schema)
+        return Began(source, arms, schema["reward_window"], arrays["pending_ids"].tolist(), schema)
 
 
 @dataclass(frozen=True, eq=False)

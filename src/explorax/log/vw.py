@@ -239,7 +239,7 @@ def parse_adf(text: str, path: str) -> Parsed:
 
 def parse_cb(text: str, path: str) -> Parsed:
     """Return the decisions in text for `--cb K`."""
-    lines = [parse_line(line, path) for line in text.splitlines() if line.strip()]
+    lines = [parse_line(line, path) for line in text.split("\n") if line.strip()]
     rows = []
     for line in lines:
         parts = [label.partition(":") for label in line.labels]
@@ -260,20 +260,20 @@ PARSERS: Mapping[str, Callable[[str, str], Parsed]] = {"adf": parse_adf, "cb": p
 
 def split(text: str) -> Iterator[list[str]]:
     """Yield the blocks of lines of a text, which empty lines separate."""
-    for empty, block in groupby(text.splitlines(), key=lambda line: not line.strip()):
+    for empty, block in groupby(text.split("\n"), key=lambda line: not line.strip()):
         if not empty:
             yield list(block)
 
 
 def parse_line(line: str, path: str) -> Line:
     """Return a line as Vowpal Wabbit understands it."""
-    head, *sections = line.split("|")
-    words, tag = head.split(), None
+    head, *sections = line.rstrip("\r").split("|")
+    words, tag = words_of(head), None
     if words and (words[-1].startswith("'") or not head[-1].isspace()) and words[-1] != "shared":
         tag = words.pop().removeprefix("'")
     cells: dict[tuple[str, str], float] = {}
     for section in sections:
-        found = section.split()
+        found = words_of(section)
         space, _, scale = (found.pop(0) if found and not section[0].isspace() else "").partition(":")
         for word in found:
             name, _, value = word.partition(":")
@@ -283,6 +283,11 @@ def parse_line(line: str, path: str) -> Line:
     if not all(map(math.isfinite, cells.values())):
         raise InvalidArgument(f"{path} must have finite features, got the line {line!r}. Correct it.")
     return Line(words, tag, cells)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, which only spaces and tabs separate."""
+    return [word for word in text.replace("\t", " ").split(" ") if word]
 
 
 def parse_label(label: str, path: str) -> tuple[float, float]:
