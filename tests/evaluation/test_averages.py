@@ -15,7 +15,7 @@ def of_rewards(rewards, low=0.0, high=1.0):
 
 def by_hand(scores, cap, alpha):
     """Return the lower bound as the docstring states it, row by row."""
-    slacks, forecast, total = [], 0.5, 0.5
+    slacks, total = [], 0.5
     xi, forecasts = [], []
     for t, score in enumerate(scores, 1):
         forecasts.append(min(max(total / t, 0), 1) / (1 + cap))

@@ -81,7 +81,7 @@ def test_what_learns_beats_what_does_not():
     rewards = (rng.random(3000) < np.array([0.1, 0.3, 0.8])[arms]).astype(float)
     log = LoggedData.of(arms, rewards, names=list("abc"), features=matrix, propensities=np.full(3000, 1 / 3))
     for learning in ("replay", "trained"):
-        found = explorax.evaluate(log, {"learns": explorax.greedy()}, estimator="dr", learning=learning)
+        found = explorax.evaluate(log, {"learns": explorax.lin_ucb()}, estimator="dr", learning=learning)
         assert found["learns"].verdict == "better"
         assert abs(found["learns"].value - 0.8) < 0.06
         assert found["learns"].estimator == {"replay": "replay", "trained": "dr"}[learning]
@@ -168,7 +168,7 @@ def test_a_rule_that_was_never_random_is_no_witness(known):
         ({"seed": 0.5}, InvalidArgument, "seed must be a whole number"),
         ({"policies": {}}, InvalidArgument, "policies must not be empty"),
         ({"policies": np.ones((50, 3))}, InvalidArgument, "got 3 as the sum"),
-        ({"policies": explorax.greedy(), "log": None}, InvalidArgument, "log must be a LoggedData or the path"),
+        ({"log": None}, InvalidArgument, "log must be a LoggedData or the path"),
     ],
 )
 def test_bad_input(given, kind, said):

@@ -41,7 +41,7 @@ def test_a_formula_is_used_as_it_is(floor):
 
 
 def test_a_rule_that_is_not_random_has_one_arm():
-    policy = explorax.glm_ucb(warmup="none")
+    policy = explorax.lin_ucb(warmup="none")
     state, (tables, offered) = learned(policy, 2), rows(1100)  # more than one call of the program
     found = Chances(frozen(policy, state), 0).of_each(0, tables, offered)
     for place in (0, 1, 511, 512, 1099):
@@ -50,7 +50,7 @@ def test_a_rule_that_is_not_random_has_one_arm():
 
 
 def test_fixed_arms_with_masks_are_those_of_each_row():
-    policy = explorax.glm_ucb(warmup="none")
+    policy = explorax.lin_ucb(warmup="none")
     state, (_, offered) = learned(policy, ARMS), rows()
     found = Chances(frozen(policy, state), 0).of_alike(0, ARMS, offered)
     for mask, chances in zip(offered, found, strict=True):
@@ -73,7 +73,7 @@ def check_law(counts, others):
 
 
 def test_repeated_decisions_have_the_law_of_act():
-    policy = explorax.glm_tsl(warmup="none", scale=2.0)
+    policy = explorax.lin_ts(warmup="none", scale=2.0)
     mask = np.array([True, True, False, True])
     state = learned(policy, 2)
     rest = rows(1)[0]
@@ -102,7 +102,7 @@ def test_seeds_and_places_change_the_noise():
 
 
 def test_forced_rounds_count_only_with_a_number_of_decisions():
-    policy = explorax.glm_ucb(warmup="basis")
+    policy = explorax.lin_ucb(warmup="basis")
     state, offered = learned(policy, ARMS), np.ones((1, 4), bool)
     free = Chances(frozen(policy, state), 0).of_alike(0, ARMS, offered)
     late = Chances(frozen(policy, state, decisions=50), 0).of_alike(0, ARMS, offered)

@@ -1,5 +1,7 @@
 """From arguments to scores: ranges, names, propensities, training on the first half, bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -35,7 +37,7 @@ def test_the_range_of_rewards():
 def test_targets_have_names():
     assert list(named(HALF)) == ["policy"]
     assert list(named(explorax.glm_tsl())) == ["glm_tsl"]
-    assert list(named(explorax.Agent(explorax.greedy(), n_features=2))) == ["greedy"]
+    assert list(named(explorax.Agent(explorax.lin_ucb(), n_features=2))) == ["lin_ucb"]
     for given in ({3: HALF}, {"": HALF}, {"logging policy": HALF}):
         with pytest.raises(InvalidArgument, match="policies must have names that are text"):
             named(given)
@@ -58,7 +60,7 @@ def test_propensities_are_those_of_the_log_or_estimated():
 
 def test_training_takes_the_first_half_away_from_everybody():
     log = logged()
-    found = prepared(log, {"learns": explorax.greedy(), "half": HALF}, estimators=("dr",), learning="trained")
+    found = prepared(log, {"learns": explorax.lin_ucb(), "half": HALF}, estimators=("dr",), learning="trained")
     assert list(found.targets) == ["learns", "half"]
     assert found.replayed == {}
     assert len(found.log) == found.logging.size == found.targets["learns"].size == found.targets["half"].size == 100
@@ -69,7 +71,7 @@ def test_training_takes_the_first_half_away_from_everybody():
 
 
 def test_replayed_policies_have_rows_of_their_own():
-    found = prepared(logged(), {"learns": explorax.greedy(), "half": HALF}, estimators=("dr",))
+    found = prepared(logged(), {"learns": explorax.lin_ucb(), "half": HALF}, estimators=("dr",))
     assert list(found.targets) == ["half"]
     assert found.targets["half"].size == found.logging.size == ROWS
     assert 60 < found.replayed["learns"].size < 140
@@ -78,16 +80,22 @@ def test_replayed_policies_have_rows_of_their_own():
     )
 
 
+def test_decisions_that_were_left_out_are_counted():
+    told = [prepared(each, HALF, estimators=("dr",)).assumptions for each in (logged(), replace(logged(), left_out=7))]
+    assert not any("left out" in each for each in told[0])
+    assert any(each.startswith("7 decisions without a known reward are left out") for each in told[1])
+
+
 @pytest.mark.parametrize("learning", ["replay", "trained"])
 def test_without_features_policies_that_learn_know_arms_by_name(learning):
     log = logged()
     bare = LoggedData(log.arms, log.rewards, None, log.names, log.propensities)
     unit = LoggedData.of(log.arms, log.rewards, names=[0, 1], features=np.eye(2), propensities=log.propensities)
-    given = {"policies": {"one": explorax.greedy()}, "estimators": ("ips",), "reward_model": None}
+    given = {"policies": {"one": explorax.lin_ucb()}, "estimators": ("ips",), "reward_model": None}
     found, wanted = (prepared(each, learning=learning, **given) for each in (bare, unit))
     assert_same([found.targets, found.replayed], [wanted.targets, wanted.replayed])
     assert found.assumptions[0].startswith("The log has no features of the arms: one learned")
-    frozen = explorax.frozen(explorax.greedy(), explorax.greedy().init(np.eye(2)))
+    frozen = explorax.frozen(explorax.lin_ucb(), explorax.lin_ucb().init(np.eye(2)))
     with pytest.raises(InvalidArgument, match="log must have features of the arms to evaluate a policy"):
         prepared(bare, frozen, estimators=("ips",), reward_model=None)
 

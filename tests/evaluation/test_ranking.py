@@ -71,10 +71,10 @@ def test_policies_that_learn_are_ranked(learning):
     arms = rng.integers(0, 3, 3000)
     rewards = (rng.random(3000) < np.array([0.1, 0.3, 0.9])[arms]).astype(float)
     log = LoggedData.of(arms, rewards, names=[0, 1, 2], features=np.eye(3), propensities=np.full(3000, 1 / 3))
-    policies = {"greedy": explorax.greedy(), "uniform": explorax.uniform()}
+    policies = {"lin_ucb": explorax.lin_ucb(), "uniform": explorax.uniform()}
     found = explorax.rank_policies(log, policies, learning=learning)
-    assert [place.target for place in found.places] == ["greedy", "uniform"]
-    assert found.may_be_best == ["greedy"]
+    assert [place.target for place in found.places] == ["lin_ucb", "uniform"]
+    assert found.may_be_best == ["lin_ucb"]
 
 
 def test_a_ranking_as_text_data_and_files(made, tmp_path):

@@ -11,7 +11,7 @@ from scipy import stats
 import explorax
 from explorax import LoggedData
 from explorax.errors import HistoryFull, InvalidArgument, InvalidReward
-from explorax.evaluation.replay import least, replay
+from explorax.evaluation.replay import least, replay, replay_note
 from tests.statistics import FALSE_ALARM
 
 ARMS, MEANS = np.eye(2), np.array([0.4, 0.7])
@@ -89,7 +89,7 @@ def test_replay_is_its_definition(kind):
     arms = (rng.random((rows, 1)) > np.cumsum(every, axis=1)).sum(axis=1)
     rewards = rng.integers(0, 2, rows).astype(float)
     log = LoggedData.of(arms, rewards, names=[0, 1, 2], features=features, all_propensities=every, offered=offered)
-    policy = explorax.glm_tsl()
+    policy = explorax.lin_ts()
     tables = log.features.table(np.arange(rows))
     start = features if kind == "fixed" else 2
     wanted = slow(policy, log, start, tables, 4, 128)
@@ -99,12 +99,12 @@ def test_replay_is_its_definition(kind):
 
 def test_later_rows_change_nothing_before():
     log = small_log(0, 300)
-    kept = replay(explorax.glm_tsl(), log)
+    kept = replay(explorax.lin_ts(), log)
     changed = LoggedData.of(
         log.arms, np.where(np.arange(300) < 200, log.rewards, 1 - log.rewards), names=[0, 1], features=ARMS,
         all_propensities=log.all_propensities,
     )  # fmt: skip
-    np.testing.assert_array_equal(replay(explorax.glm_tsl(), changed)[:200], kept[:200])
+    np.testing.assert_array_equal(replay(explorax.lin_ts(), changed)[:200], kept[:200])
 
 
 def test_a_smaller_bound_keeps_fewer_rows():
@@ -113,6 +113,17 @@ def test_a_smaller_bound_keeps_fewer_rows():
     policy = explorax.uniform()
     assert 0.25 < replay(policy, log).mean() < 0.35
     assert 0.07 < replay(policy, log, 0.1).mean() < 0.13
+
+
+def test_rows_in_which_an_arm_had_no_chance_are_counted():
+    log = small_log(0, 200)
+    assert replay_note("it", 60, log, None).endswith("the arms chosen before.")
+    every = log.all_propensities.copy()
+    every[:50] = np.eye(2)[log.arms[:50]]
+    forced = LoggedData.of(log.arms, log.rewards, names=[0, 1], features=ARMS, all_propensities=every)
+    note = replay_note("it", 60, forced, None)
+    assert "60 of 200 rows were kept, with c = 0.3." in note
+    assert note.endswith("In 25.0% of the rows an arm on offer had less.")
 
 
 def test_bad_input():

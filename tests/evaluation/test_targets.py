@@ -50,7 +50,7 @@ def test_an_array_and_a_function():
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_trained_policy_has_learned_from_the_first_rows_only(fixed):
-    log, policy = logged(fixed), explorax.glm_ucb()
+    log, policy = logged(fixed), explorax.lin_ucb()
     target = trained(Learning(policy), log, 20, 0)
     state = policy.init(MATRIX if fixed else 2)
     tables = log.features.table(np.arange(ROWS))
@@ -90,7 +90,7 @@ def test_an_agent_decides_as_it_does_now():
 
 
 def test_an_agent_is_read_by_the_names_of_its_arms():
-    agent, log = agent_of(explorax.greedy()), logged()
+    agent, log = agent_of(explorax.lin_ucb()), logged()
     order = [2, 0, 1]
     turned = LoggedData(np.argsort(order)[log.arms], log.rewards, None, [NAMES[place] for place in order])
     np.testing.assert_array_equal(probabilities(agent, turned), probabilities(agent, log)[:, order])
@@ -100,7 +100,7 @@ def test_an_agent_is_read_by_the_names_of_its_arms():
 
 
 def test_an_agent_whose_arms_change_takes_the_features_of_the_log():
-    agent, log = explorax.Agent(explorax.greedy(), n_features=2), logged(False)
+    agent, log = explorax.Agent(explorax.lin_ucb(), n_features=2), logged(False)
     tables = log.features.table(np.arange(ROWS))
     for table in tables[:8]:
         agent.learn(agent.choose(table).id, float(table[0, 0] > 0))

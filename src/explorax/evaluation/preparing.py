@@ -11,7 +11,7 @@ import numpy as np
 from explorax.checks import MOST_SEED, check_whole, is_number
 from explorax.errors import InvalidArgument, InvalidReward, UnknownName, shown
 from explorax.evaluation.propensity_models import Propensities, estimated, logged
-from explorax.evaluation.replay import ASSUMPTION, least, replay
+from explorax.evaluation.replay import least, replay, replay_note
 from explorax.evaluation.reward_models import Range, described, predictions, suitable_family
 from explorax.evaluation.scores import Scores
 from explorax.evaluation.scoring import Basis, scores_of, scores_of_logging
@@ -23,6 +23,7 @@ from explorax.text import listed
 LEARNING = ("replay", "trained")
 UNWEIGHED = ("on_policy", "dm")  # estimators that need no propensities
 NAMED = "The log has no features of the arms: {names} learned by the names of arms, and by the context if it is known."
+LEFT_OUT = "{count} decisions without a known reward are left out, which is right if they are no special ones."
 FEWEST = 10  # rows of a log, and rows that a replay keeps
 
 
@@ -111,8 +112,8 @@ def prepared(
     for name, target in learners.items():
         rows = kept_rows(name, target, log, least_propensity, seed)
         replayed[name] = scores_of_logging(log.rewards[rows], reward_range)
-        bound = least(log, least_propensity)
-        notes.append(ASSUMPTION.format(name=name, kept=len(rows), count=len(log), bound=bound))
+        notes.append(replay_note(name, len(rows), log, least_propensity))
+    notes += [LEFT_OUT.format(count=log.left_out)] if log.left_out else []
     logging = scores_of_logging(log.rewards[first:], reward_range)
     return Prepared(rows_of(log, first, weights), logging, targets, replayed, weights, tuple(filter(None, notes)))
 

@@ -90,6 +90,17 @@ def replay(policy: Policy, log: LoggedData, least_propensity: float | None = Non
     return taken
 
 
+def replay_note(name: str, kept: int, log: LoggedData, least_propensity: float | None) -> str:
+    """Return what a reader must know of a replay: how much of the log it kept, and when it is right."""
+    bound, every = least(log, least_propensity), log.all_propensities
+    note = ASSUMPTION.format(name=name, kept=kept, count=len(log), bound=bound)
+    if every is None:
+        return note
+    offered = np.ones(every.shape, bool) if log.offered is None else log.offered
+    share = np.mean(np.any(offered & (every < bound * (1 - LIMIT)), axis=1))
+    return f"{note} In {share:.1%} of the rows an arm on offer had less." if share else note
+
+
 def least(log: LoggedData, given: float | None) -> float:
     """Return the lower bound c of all propensities, as given or the smallest of the log; raise if one is below it."""
     if log.propensities is None:
