@@ -647,3 +647,18 @@ def test_a_data_set_passes_through():
 def test_a_data_set_is_checked(change, error, words):
     with pytest.raises(error, match=words):
         load(GOOD._replace(**change))
+
+
+def test_the_digest_of_a_file_is_that_of_its_contents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("table.csv", "decisions.db"):
+        (tmp_path / name).write_bytes(b"one")
+        first = datasets.digest(name)
+        assert first == datasets.digest(str(tmp_path / name)) == hashlib.sha256(b"one").hexdigest()[:16]
+        (tmp_path / name).write_bytes(b"two")
+        assert datasets.digest(name) not in (None, first)
+    before = datasets.digest("decisions.db")
+    (tmp_path / "decisions.db-wal").write_bytes(b"and more")
+    assert datasets.digest("decisions.db") != before
+    assert datasets.digest("mnist") is None
+    assert datasets.digest(([[1.0]], [0])) is None

@@ -17,12 +17,14 @@ TESTS = Path(__file__).parent
 EXTRAS = {  # beside jax and numpy
     "plot.py": {"matplotlib"},
     "arena/figure.py": {"matplotlib"},
+    "evaluation/figure.py": {"matplotlib"},
     "runner/progress.py": {"rich"},
 }
 # Modules whose tests lie elsewhere, with where and why; a folder stands for what is in it.
 TESTED_ELSEWHERE = {
     "__init__.py": "test_public_names.py looks at its names, cli/test_cli.py at what it imports",
     "__main__.py": "test_runner.py in runner/ and test_commands.py in cli/ start it",
+    "data_files.py": "test_datasets.py and test_open_bandit.py, whose files they are",
     "lockstep.py": "test_simulation.py, whose simulations are this loop",
     "registry.py": "contract/test_policies.py puts every entry to the test, test_public_names.py its builders",
     "agent/learner.py": "agent/test_reward_window.py and agent/test_warm_start.py; test_agent.py learns in any order",

@@ -87,8 +87,8 @@ AREAS = {
 INTERNAL = {
     "explorax.agent.arm_sets": "Corner Program bounding_box checked ellipsoidal frame framed normalized numbers "
     "opposites scale_of scaled solve",
-    "explorax.datasets": "File Published as_array as_directory as_path check content digest digits fetch find finished "
-    "known_name pixels published read_idx unpacked",
+    "explorax.datasets": "Published as_array as_path check digest digits fetch find finished known_name pixels "
+    "published read_idx",
     "explorax.environments": "known_name",
     "explorax.errors": "check_names shortened shown",
     "explorax.experiments.deep": "optimum claims",

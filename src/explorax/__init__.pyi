@@ -16,6 +16,14 @@ from explorax.agent import arm_sets as arm_sets
 from explorax.agent.arm_sets import ArmSet as ArmSet
 from explorax.environments.base import Environment as Environment
 from explorax.environments.base import Offer as Offer
+from explorax.evaluation.evaluate import evaluate as evaluate
+from explorax.evaluation.frozen import Frozen as Frozen
+from explorax.evaluation.frozen import frozen as frozen
+from explorax.evaluation.ranking import Ranking as Ranking
+from explorax.evaluation.ranking import candidates as candidates
+from explorax.evaluation.ranking import rank_policies as rank_policies
+from explorax.evaluation.result import Evaluation as Evaluation
+from explorax.evaluation.values import PolicyValue as PolicyValue
 from explorax.glm import families as families
 from explorax.glm.families import Family as Family
 from explorax.glm.fit import Fit as Fit

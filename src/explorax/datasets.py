@@ -1,4 +1,4 @@
-"""Labelled data sets for classification bandits: public ones by name, and your own.
+"""Data sets: public ones by name, and your own.
 
     load("mnist")                                  60 000 handwritten digits, downloaded once; also "fashion"
     load("mnist", directory="data")                the same, from data/mnist/train-images-idx3-ubyte.gz and …-labels-…
@@ -6,6 +6,10 @@
     load("adult")                                  32 561 people, 6 numbers and 8 categories; also "mushroom"
     load("flowers.csv", label="species")           a table of your own: CSV with a header, or Parquet (see `tables`)
     load((X, y))                                   arrays of your own, taken as they are
+
+The decisions of a shop with their clicks are a log, see `explorax.open_bandit`:
+
+    open_bandit("men", "random", source="data")    10 000 recommendations of the Open Bandit Dataset
 
 The files of public data sets are used as they were published: a file with another SHA-256 is refused.  They are looked
 for in `directory`, or else in the directory that the environment variable EXPLORAX_DATA names; if neither is given,
@@ -18,7 +22,6 @@ read-only, and a public one is read once in a process.
 import gzip
 import hashlib
 import os
-import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -28,11 +31,14 @@ from numpy.typing import ArrayLike
 
 from explorax import tables
 from explorax.checks import check_positive
+from explorax.data_files import ENVIRONMENT_VARIABLE, File, as_directory, cache_folder, content, unpacked
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName, shown
 from explorax.extras import optional
+from explorax.open_bandit import open_bandit
+
+__all__ = ["Dataset", "Source", "from_arrays", "load", "open_bandit"]
 
 NAMES = ("mnist", "fashion", "digits", "adult", "mushroom")
-ENVIRONMENT_VARIABLE = "EXPLORAX_DATA"
 BYTE = 1 / 255  # scale of images
 
 
@@ -57,14 +63,6 @@ class Dataset(NamedTuple):
 
 
 Source: TypeAlias = str | Path | tuple[ArrayLike, ArrayLike] | Dataset
-
-
-class File(NamedTuple):
-    """A file as it was published; if that was uncompressed, a copy called NAME.gz is accepted, too."""
-
-    name: str
-    size: int  # bytes
-    sha256: str
 
 
 class Published(NamedTuple):
@@ -194,15 +192,13 @@ def as_path(source: object) -> Path | None:
 def digest(source: object) -> str | None:
     """Return a digest of the contents of a user's file, which may change; None for other sources, which do not."""
     path = as_path(source)
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def as_directory(given: str | Path | None) -> Path | None:
-    """Return the directory that is given or that EXPLORAX_DATA names, or None if there is neither."""
-    named = os.environ.get(ENVIRONMENT_VARIABLE, "") if given is None else given
-    if not isinstance(named, str | Path):
-        raise InvalidArgument(f"directory must be the path of a directory, got {shown(given)}.")
-    return Path(named).expanduser().resolve() if named else None
+    if path is None and isinstance(source, str) and Path(source).is_file():
+        path = Path(source)  # a log, whose name may have any ending
+    if path is None:
+        return None
+    beside = Path(f"{path}-wal")  # what SQLite has yet to write into a log
+    content = path.read_bytes() + (beside.read_bytes() if beside.is_file() else b"")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def from_arrays(features: ArrayLike, labels: ArrayLike) -> Dataset:
@@ -300,7 +296,7 @@ def find(file: File, about: Published, directory: Path) -> Path:
 def fetch(file: File, about: Published, download: bool) -> Path:
     """Return the path of a published file in the user's cache, and download it first if it is not there."""
     pooch = optional("pooch", f"downloading {file.name}")
-    folder = Path(pooch.os_cache("explorax")) / about.folders[0]
+    folder = cache_folder(f"downloading {file.name}") / about.folders[0]
     remedy = f"name a directory that holds it with directory=, --data or {ENVIRONMENT_VARIABLE}."
     if not download:
         if not (folder / file.name).is_file():
@@ -315,27 +311,6 @@ def fetch(file: File, about: Published, download: bool) -> Path:
         except (OSError, ValueError) as error:  # connections are OSErrors, another checksum is a ValueError
             failures.append(f"{mirror}{file.name}: {error}")
     raise InvalidArgument(f"{file.name} cannot be downloaded ({'; '.join(failures)}). Try later, or {remedy}")
-
-
-def content(path: Path, file: File) -> bytes:
-    """Return the contents of a published file, or raise `InvalidArgument` if its checksum is another one."""
-    found, checksum = unpacked(path, file)
-    if checksum != file.sha256:
-        raise InvalidArgument(
-            f"{path} is damaged, or another file: it has {len(found)} bytes with sha256 {checksum} instead of "
-            f"{file.size} bytes with sha256 {file.sha256}. Delete it and download it again, or put a whole copy there."
-        )
-    return found
-
-
-def unpacked(path: Path, file: File) -> tuple[bytes, str]:
-    """Return the uncompressed contents of a file and their SHA-256; empty contents if the file cannot be read."""
-    try:
-        packed = path.read_bytes()
-        found = packed if path.name == file.name else gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error) as error:
-        return b"", f"unknown ({error})"
-    return found, hashlib.sha256(found).hexdigest()
 
 
 def finished(

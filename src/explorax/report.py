@@ -123,7 +123,7 @@ def report(
         f"<p>{escape(said)}</p>",
         *_claims(claims, measure),
         "<h2>Figures</h2>" if len(pictures) > 1 else "<h2>Figure</h2>",
-        *(_figure(picture) for picture in pictures),
+        *(figure(picture) for picture in pictures),
         *_results(summaries, measure),
         *_settings(manifest.get("settings", {})),
         *_again(manifest.get("command")),
@@ -195,12 +195,8 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, t
     )
 
 
-def write_report(path: Path, page: str) -> None:
-    """Write a page to a file, which is there whole or not at all."""
-    write_atomically(path, page.encode())
-
-
-def _figure(picture: Picture) -> str:
+def figure(picture: Picture) -> str:
+    """Return a figure of HTML, which scrolls sideways where it would become too small to read."""
     data = base64.b64encode(picture.png).decode()
     pixels = int.from_bytes(picture.png[16:20], "big")  # the width, as a PNG file says it
     return (
@@ -208,6 +204,11 @@ def _figure(picture: Picture) -> str:
         f'<img style="min-width: {SMALLEST * pixels:.0f}px" src="data:image/png;base64,{data}" '
         f'alt="{escape(picture.description)}"></div><figcaption>{escape(picture.caption)}</figcaption></figure>'
     )
+
+
+def write_report(path: Path, page: str) -> None:
+    """Write a page to a file, which is there whole or not at all."""
+    write_atomically(path, page.encode())
 
 
 def _verdict(holds: bool | None, words: str = "") -> str:

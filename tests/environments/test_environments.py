@@ -15,6 +15,7 @@ import explorax.environments as environments
 from explorax.environments import Environment, gaussian, logistic, make, poisson
 from explorax.errors import InvalidArgument, InvalidFeatures, InvalidShape, UnknownName
 from explorax.glm import families
+from explorax.log.data import LoggedData
 from tests.statistics import FALSE_ALARM
 
 NAMES = ("logistic", "gaussian", "poisson")
@@ -506,11 +507,12 @@ def test_bad_arguments_of_the_functions():
 
 
 def test_every_environment_names_the_family_of_its_rewards():
-    data = {"data": (np.eye(4), [0, 0, 1, 1])}
+    log = LoggedData(np.array([0, 1]), np.array([1, 0]), None, ["red", "blue"])
+    own = {"classification": {"data": (np.eye(4), [0, 0, 1, 1])}, "from_log": {"data": log}}
     for name in environments.BUILDERS:
-        built = make(name, **(data if name == "classification" else {"n_features": 2}))
-        assert built.family == environments.family_of(name)
-        assert built.family in families.FAMILIES
+        settings = own.get(name, {"n_features": 2})
+        assert make(name, **settings).family == environments.family_of(name, settings)
+        assert environments.family_of(name, settings) in families.FAMILIES
     assert environments.family_of("Poisson") == "poisson"
     with pytest.raises(UnknownName, match=r"environment must be one of .*, got 'poison'. Did you mean 'poisson'"):
         environments.family_of("poison")

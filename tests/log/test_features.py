@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from explorax.log.features import ContextFeatures, FeaturesByVersion, FixedFeatures, GivenFeatures, ListedFeatures
+from explorax.log.features import (
+    ContextFeatures,
+    FeaturesByVersion,
+    FixedFeatures,
+    GivenFeatures,
+    JoinedFeatures,
+    ListedFeatures,
+)
 
 RNG = np.random.default_rng(0)
 N, K = 7, 3
@@ -11,7 +18,7 @@ VECTORS, WHICH = RNG.normal(size=(5, 2)), np.array([[0, 1, 2], [0, 3, 2], [4, 3,
 VERSIONS = np.array([0, 0, 1, 1, 2, 2, 2])
 COUNTS = np.array([3, 1, 2, 3, 3, 2, 1])
 LISTED = RNG.normal(size=(COUNTS.sum(), 2))
-CONTEXTS, ARMS = RNG.normal(size=(N, 2)), RNG.normal(size=(K, 1))
+CONTEXTS, ARMS, PAIRS = RNG.normal(size=(N, 2)), RNG.normal(size=(K, 1)), RNG.normal(size=(N, K))
 
 
 def padded():
@@ -29,6 +36,10 @@ CASES = {
     "by version": (FeaturesByVersion(VECTORS, WHICH, VERSIONS), [[VECTORS[i] for i in WHICH[v]] for v in VERSIONS]),
     "listed": (ListedFeatures(LISTED, np.cumsum(COUNTS) - COUNTS, COUNTS, K), padded()),
     "context": (ContextFeatures(CONTEXTS, ARMS), [[np.kron([1, *arm], [1, *row]) for arm in ARMS] for row in CONTEXTS]),
+    "joined": (
+        JoinedFeatures(CONTEXTS, ARMS, PAIRS),
+        [[[*CONTEXTS[i], *ARMS[k], PAIRS[i, k]] for k in range(K)] for i in range(N)],
+    ),
 }
 
 

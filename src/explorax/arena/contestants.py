@@ -6,13 +6,13 @@ grid.  Instances 0 … T−1 choose among these values and the default.  Only th
 tuned policy has not seen.
 
 Linear policies play logistic problems too, and are marked because their model is wrong there.  Networks play labelled
-data only.  On labelled data, GLM policies keep a summary of constant size; those that cannot do so do not play.
+data and logs only.  There, GLM policies keep a summary of constant size; those that cannot do so do not play.
 """
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from explorax.arena.problems import LABELLED, Problem
+from explorax.arena.problems import MANY_FEATURES, Problem
 from explorax.builders import setting_names
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Curve, Panel, Study, curve
@@ -49,15 +49,16 @@ class Absence(NamedTuple):
 def contestant(entry: Entry, problem: Problem, rounds: int) -> Contestant | Absence:
     """Return a policy with its settings for a problem, or the reason why it cannot play."""
     names = setting_names(entry.builder())
-    if "hidden" in names and problem.group != LABELLED:
-        return Absence(entry.name, entry.title, "networks play labelled data only")
-    if problem.group == LABELLED and "capacity" in names and not {"memory", "hidden"} & set(names):
+    many = problem.group in MANY_FEATURES
+    if "hidden" in names and not many:
+        return Absence(entry.name, entry.title, "networks play labelled data and logs only")
+    if many and "capacity" in names and not {"memory", "hidden"} & set(names):
         return Absence(entry.name, entry.title, "keeps every reward, which takes too long with so many features")
     wanted: dict[str, Any] = {"tolerance": TOLERANCE, "capacity": rounds, "horizon": rounds}
     wanted |= entry.for_family(problem.family)
     if problem.norm is not None:
         wanted["norm_bound"] = problem.norm
-    if problem.group == LABELLED and "hidden" not in names:
+    if many and "hidden" not in names:
         wanted["memory"] = "constant"
     settings = {name: value for name, value in wanted.items() if name in names}
     try:

@@ -5,12 +5,18 @@ papers assume to be known: they are given its root mean square, √(v d) for θ*
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from explorax.errors import UnknownName
+from explorax.errors import InvalidArgument, UnknownName, shown
 
-LOGISTIC, COUNTS, LABELLED = "logistic bandits", "counts", "labelled data"
+LOGISTIC, COUNTS, LABELLED, LOGS = "logistic bandits", "counts", "labelled data", "logs"
+MANY_FEATURES = (LABELLED, LOGS)  # groups in which arms have many features and differ from round to round
+LOG = "log"  # the name of the problem that a log of one's own is
+ABOUT_LOG = "the arms on offer in random rows of a log, which --log names; rewards of a model fitted to it"
 
 
 @dataclass(frozen=True)
@@ -26,12 +32,12 @@ class Problem:
     rounds: int = 2_000
     norm: float | None = None  # of θ*, where there is one
 
-    @property
+    @cached_property
     def family(self) -> str:
         """The family of the rewards."""
         from explorax.environments import family_of  # JAX is imported when a problem is played, not when it is listed
 
-        return family_of(self.environment)
+        return family_of(self.environment, self.settings)
 
 
 def _logistic(name: str, deviation: int, features: int) -> Problem:
@@ -104,9 +110,42 @@ PROBLEMS = (
 QUICK = ("logistic-5", "saturated", "poisson")
 
 
-def problem_of(name: str) -> Problem:
-    """Return a problem by its name; raise `UnknownName` for any other name."""
-    for problem in PROBLEMS:
+def log_problem(log: str | Path) -> Problem:
+    """Return a log as a problem.
+
+    Args:
+        log: The path of an agent's log, or of the file that it was exported to.
+
+    Returns:
+        The problem, whose name is "log".
+
+    Raises:
+        InvalidArgument: If `log` is not the path of a file.
+    """
+    path = Path(log).expanduser().resolve() if isinstance(log, str | Path) else None
+    if path is None or not path.is_file():
+        raise InvalidArgument(f"log must be the path of a log, got {shown(log)}. Give the path of a file that exists.")
+    about = f"arms on offer in random rows of {path.name}, rewards of a model fitted to it"
+    return Problem(LOG, path.name, LOGS, about, "from_log", {"data": str(path)}, rounds=1_000)
+
+
+def problem_of(name: str, known: Sequence[Problem] = PROBLEMS) -> Problem:
+    """Return a problem by its name.
+
+    Args:
+        name: The name of a problem.
+        known: The problems that can be played.  Default: all that need no file.
+
+    Returns:
+        The problem.
+
+    Raises:
+        InvalidArgument: If it is the problem "log", and no log is known.
+        UnknownName: If there is no problem of that name; the error suggests the nearest.
+    """
+    for problem in known:
         if problem.name == name:
             return problem
-    raise UnknownName("problem", name, [problem.name for problem in PROBLEMS])
+    if name == LOG:
+        raise InvalidArgument("log must be the path of a log to play the problem 'log', got None. Name it with --log.")
+    raise UnknownName("problem", name, [problem.name for problem in known])

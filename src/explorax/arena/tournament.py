@@ -17,7 +17,7 @@ from typing import NamedTuple, TextIO
 from explorax import plot, record
 from explorax.arena import figure, page
 from explorax.arena.contestants import Absence, Contestant, contestants, study
-from explorax.arena.problems import PROBLEMS, Problem, problem_of
+from explorax.arena.problems import LOG, PROBLEMS, Problem, log_problem, problem_of
 from explorax.arena.standings import Rank, Standing, ranks, standings, to_csv, to_markdown
 from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.errors import InvalidArgument
@@ -59,6 +59,7 @@ class Found(NamedTuple):
 def tournament(
     *,
     problems: Sequence[str] | None = None,
+    log: str | Path | None = None,
     policy_names: Sequence[str] | None = None,
     rounds: int | None = None,
     tuning: int = 50,
@@ -69,6 +70,7 @@ def tournament(
 
     Args:
         problems: Names of problems. Default: all.
+        log: The path of a log, which is the problem "log". Default: None, for no such problem.
         policy_names: Names of policies in the registry. Default: all.
         rounds: Length of a run. Default: depends on the problem.
         tuning: Number of instances that exploration is tuned on. Default: 50.
@@ -79,7 +81,8 @@ def tournament(
         The problems, each with the policies that play it.
 
     Raises:
-        InvalidArgument: If a number is out of range, a name is given twice, or no policy can play.
+        InvalidArgument: If a number is out of range, a name is given twice, no policy can play, or the log cannot be
+            read or is given to problems without "log".
         UnknownName: If there is no such problem or policy.
     """
     check_whole("tuning", tuning, 1, MOST_INSTANCES)
@@ -88,7 +91,12 @@ def tournament(
     if rounds is not None:
         check_whole("rounds", rounds, 2, MOST_ROUNDS)
     names = list(list_policies()) if policy_names is None else each_policy_once(policy_names)
-    chosen = PROBLEMS if problems is None else tuple(problem_of(name) for name in problems)
+    known = PROBLEMS if log is None else (*PROBLEMS, log_problem(log))
+    chosen = known if problems is None else tuple(problem_of(name, known) for name in problems)
+    if log is not None and not any(problem.name == LOG for problem in chosen):
+        raise InvalidArgument(
+            f"log must be left out unless the problem {LOG!r} is played, got {str(log)!r}. Add {LOG!r} to problems."
+        )
     for what, several in (("problems", [one.name for one in chosen]), ("policies", names)):
         if not several:
             raise InvalidArgument(f"{what} must be at least one name, got none. Leave them out to play all.")
@@ -126,7 +134,8 @@ def run(
         The results, and the files that were written.
     """
     check_directory(out)
-    if not any((out / problem.name / record.MANIFEST).exists() for problem in PROBLEMS):
+    names = [LOG, *(problem.name for problem in PROBLEMS)]
+    if not any((out / name / record.MANIFEST).exists() for name in names):
         check_unwritten(out, FILES)
     together = on_accelerator()
     tasks = sum(len(expand(game.study, together)) for game in games.rounds)

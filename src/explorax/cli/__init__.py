@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explorax.cli import arena, commands, log, texts
+from explorax.cli import arena, commands, evaluate, log, texts
 from explorax.cli.arena import add_arena, add_caching
 from explorax.cli.commands import BAD_USAGE, FAILED, complain
+from explorax.cli.evaluate import add_evaluate
 from explorax.cli.stopping import Stopped, stoppable
 from explorax.errors import ExploraxError, RunFailed
 
@@ -104,6 +105,8 @@ def parser() -> argparse.ArgumentParser:
     )
 
     add_arena(add(every, "arena", "play every policy on families of problems", arena.ABOUT, arena.AROUND))
+
+    add_evaluate(add(every, "evaluate", "tell what other policies would have earned", evaluate.ABOUT, evaluate.AROUND))
 
     own = add(every, "run", "run a study of your own", texts.RUN, texts.FILES)
     own.add_argument("settings", nargs="?", type=Path, metavar="SETTINGS.toml", help="settings of the study")

@@ -10,7 +10,8 @@ from explorax.text import table
 ABOUT = """\
 Play all policies on families of random problems: logistic bandits with logits
 of standard deviation 1 and 3 (d = 5, 10, 20), with a saturated best arm, with
-sparse features and with changing arms; counts; and labelled data.  Each policy
+sparse features and with changing arms; counts; labelled data; and a log of your
+own decisions (--log), with rewards of a model that is fitted to it.  Each policy
 plays twice: with its default settings, and with the amount of exploration that
 does best on separate instances (--tuning), which are not reported.
 """
@@ -19,6 +20,7 @@ examples:
   explorax arena --quick
   explorax arena --problems logistic-5 saturated --policies glm_tsl evill rand_ucb
   explorax arena --data data --out results/arena
+  explorax arena --log decisions.db --problems log
 
 files in the output directory: standings.csv and standings.md (regret and its
 difference from GLM-TSL, with intervals, and time per round), ranks.png and
@@ -36,6 +38,7 @@ def add_arena(to: argparse.ArgumentParser) -> None:
     )
     to.add_argument("--list", action="store_true", help="print the problems and exit")
     to.add_argument("--problems", nargs="+", metavar="NAME", help="problems to play, see --list (default: all)")
+    to.add_argument("--log", type=Path, metavar="FILE", help="an agent's log or its export, one more problem: log")
     to.add_argument(
         "--policies", nargs="+", metavar="NAME", help="policies that play, see `explorax policies` (default: all)"
     )
@@ -68,23 +71,25 @@ def add_caching(to: argparse.ArgumentParser) -> None:
 
 def arena(options: argparse.Namespace) -> int:
     """Play the arena and print the mean ranks of the policies; return the exit code."""
-    from explorax.arena.problems import PROBLEMS, QUICK, problem_of
+    from explorax.arena.problems import ABOUT_LOG, LOG, LOGS, PROBLEMS, QUICK, log_problem, problem_of
 
     if options.list:
-        lines = [[one.name, one.group, one.about] for one in PROBLEMS]
+        lines = [*([one.name, one.group, one.about] for one in PROBLEMS), [LOG, LOGS, ABOUT_LOG]]
         print(table([["problem", "group", "description"], *lines], left=3, indent="  "))
         return DONE
     check_policies(options.policies)
+    known = PROBLEMS if options.log is None else (*PROBLEMS, log_problem(options.log))
     for name in options.problems or ():
-        problem_of(name)
+        problem_of(name, known)
     use_data(options.data)
     prepare(options)
     from explorax.arena.tournament import run, tournament
 
-    given = {name: getattr(options, name) for name in ("problems", "rounds", "instances", "tuning", "seed")}
+    given = {name: getattr(options, name) for name in ("problems", "log", "rounds", "instances", "tuning", "seed")}
     given = {name: value for name, value in given.items() if value is not None}
     if options.quick:
-        given = {"problems": QUICK, "rounds": 1_000, "instances": 30, "tuning": 20} | given
+        more = () if options.log is None else (LOG,)
+        given = {"problems": (*QUICK, *more), "rounds": 1_000, "instances": 30, "tuning": 20} | given
     out = options.out or Path("results", "arena-quick" if options.quick else "arena")
     games = tournament(policy_names=options.policies, **given)
     with resumable(lambda: f"What is finished is kept in {out}; run the same command again to continue."):

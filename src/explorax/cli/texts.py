@@ -26,6 +26,8 @@ examples:
   explorax run --example > mine.toml         settings of a study of your own
   explorax run mine.toml                     run that study
   explorax report results/logistic           write the report anew
+  explorax evaluate decisions.db --policy glm_tsl
+                                             what it would have earned
   explorax policies                          list all policies
   explorax log show decisions.db             print what is in the log of an agent
   explorax theory --features 5 --rounds 50000

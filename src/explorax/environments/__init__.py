@@ -15,6 +15,7 @@ from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import Settings, gaussian, logistic, poisson
 from explorax.environments.labelled import classification
+from explorax.environments.logged import from_log
 from explorax.errors import InvalidArgument, UnknownName, check_names, shown
 from explorax.glm import families
 
@@ -26,6 +27,7 @@ __all__ = [
     "arms_change",
     "classification",
     "family_of",
+    "from_log",
     "gaussian",
     "logistic",
     "make",
@@ -42,7 +44,7 @@ Raises:
     UnknownName: If there is no setting of that name; the error suggests the nearest.
 
 Example:
-    >>> import explorax, jax
+    >>> import explorax, jax{before}
     >>> environment = explorax.environments.{name}({settings})
     >>> environment.name
     '{name}'
@@ -55,8 +57,9 @@ class Known(NamedTuple):
     """What is known of an environment before it is built."""
 
     builder: Callable[..., Environment]
-    family: families.Family  # of the rewards
+    family: families.Family | None  # of the rewards; None if that depends on the settings
     example: str  # the settings that the builder's docstring shows
+    before: str = ""  # a line before the example
 
 
 KNOWN = (
@@ -64,19 +67,32 @@ KNOWN = (
     Known(gaussian, families.gaussian, "n_features=2, n_arms=3, noise_std=0.5"),
     Known(poisson, families.poisson, "n_features=2, n_arms=3"),
     Known(classification, families.bernoulli, "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1]), n_arms=3"),
+    Known(
+        from_log,
+        None,
+        "data=log",
+        "log = explorax.LoggedData.of(['red', 'blue'], [1.0, 0.0])",
+    ),
 )
 BUILDERS: dict[str, Callable[..., Environment]] = {
-    each.builder.__name__: documented(each.builder, ENDING.format(name=each.builder.__name__, settings=each.example))
+    each.builder.__name__: documented(
+        each.builder,
+        ENDING.format(
+            name=each.builder.__name__,
+            settings=each.example,
+            before=f"\n    >>> {each.before}" if each.before else "",
+        ),
+    )
     for each in KNOWN
 }
-FAMILIES = {each.builder.__name__: each.family.name for each in KNOWN}
+FAMILIES = {each.builder.__name__: each.family and each.family.name for each in KNOWN}
 
 
 def make(name: str, **settings: Any) -> Environment:
     """Build an environment by name.
 
     Args:
-        name: "logistic", "gaussian", "poisson" or "classification"; upper and lower case are the same.
+        name: "logistic", "gaussian", "poisson", "classification" or "from_log"; upper and lower case are the same.
         **settings: The settings of the builder of that name, for example those that
             `help(explorax.environments.logistic)` explains.
 
@@ -97,25 +113,28 @@ def make(name: str, **settings: Any) -> Environment:
     return builder(**settings)
 
 
-def family_of(name: str) -> str:
+def family_of(name: str, settings: Mapping[str, Any] | None = None) -> str:
     """Return the name of the reward family of an environment.
 
     Args:
         name: The name of an environment, as `make` takes it.
+        settings: The settings of its builder, on which the family may depend.  Default: none.
 
     Returns:
         The name of a family, as `explorax.families` has it.
 
     Raises:
         UnknownName: If there is no environment of that name; the error suggests the nearest.
-        InvalidArgument: If the name is not text.
+        InvalidArgument: If the name is not text, or the family depends on settings with which it cannot be built.
 
     Example:
         >>> import explorax
         >>> explorax.environments.family_of("logistic")
         'bernoulli'
     """
-    return FAMILIES[known_name(name)]
+    found = FAMILIES[known_name(name)] or make(name, **(settings or {})).family
+    assert found is not None  # every environment that has a name has a family
+    return found
 
 
 def arms_change(name: str, settings: Mapping[str, Any]) -> bool:

@@ -118,12 +118,15 @@ def examples(count: int, intercept: bool) -> Any:
 
 def lacks_constant(dataset: datasets.Dataset) -> bool:
     """Return whether features are numbers, not images, and no weights give all examples the same score other than 0."""
-    if dataset.features.dtype != np.float32:
-        return False
-    size, count = dataset.features.shape[1], dataset.features.shape[0]
+    return dataset.features.dtype == np.float32 and not spans_constant(dataset.features)
+
+
+def spans_constant(features: np.ndarray) -> bool:
+    """Return whether some weights give all rows of features the same score other than 0."""
+    count, size = features.shape
     moments = np.zeros((size + 1, size + 1))  # of features and of 1
     for start in range(0, count, ROWS):
-        rows = dataset.features[start : start + ROWS].astype(float)
+        rows = features[start : start + ROWS].astype(float)
         rows = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
         moments += rows.T @ rows
     lengths = np.sqrt(np.diagonal(moments))
@@ -132,7 +135,7 @@ def lacks_constant(dataset: datasets.Dataset) -> bool:
     # The share of the constant that lies in the span of the columns.
     known = values > NEGLIGIBLE * size
     shares = (moments[:size, size] / unit[:size] / unit[size]) @ vectors[:, known] / np.sqrt(values[known])
-    return bool(1 - np.sum(shares**2) > NEGLIGIBLE**0.5)
+    return bool(1 - np.sum(shares**2) <= NEGLIGIBLE**0.5)
 
 
 def optimum(dataset: datasets.Dataset, n_arms: int = 10, high: float = 0.75, low: float = 0.25) -> float:

@@ -121,12 +121,22 @@ class Study:
         for name, known in (("spacing", SPACINGS), ("measure", MEASURES)):
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
-        object.__setattr__(self, "family", environments.family_of(self.environment))
+        object.__setattr__(self, "family", self._family_of_panels())
         self._check_checkpoints()
         check_labels("panels", self.panels)
         check_labels("curves", self.curves)
         self._check_panels()
         self._check_curves()
+
+    def _family_of_panels(self) -> str:
+        """Return the family of the rewards, which must be the same in all panels."""
+        given = [self.environment_arguments(panel) for panel in self.panels]
+        found = {environments.family_of(self.environment, one): one for one in given or [{}]}
+        if len(found) > 1:
+            raise InvalidArgument(
+                f"panels must have rewards of one family, got {listed(sorted(found))}. Make a study of each."
+            )
+        return next(iter(found))
 
     def _check_checkpoints(self) -> None:
         if self.checkpoints is None:

@@ -5,6 +5,7 @@
     GivenFeatures       each row has features of its own
     ListedFeatures      each row has features of its own, and a number of arms of its own
     ContextFeatures     the arms have features, each row has a context, and both are multiplied
+    JoinedFeatures      the same side by side, with a number for each pair of both
 
 All return an array (m, K, d) for m rows of a log, and an array (m, d) for the arms that were chosen.
 """
@@ -210,6 +211,39 @@ class ContextFeatures(Features):
         """Return (m, d) the features of one arm in each of some rows of the log."""
         contexts, chosen = with_one(self.contexts[rows]), with_one(self.arms[arms])
         return (chosen[:, :, None] * contexts[:, None, :]).reshape(len(rows), -1)
+
+
+class JoinedFeatures(Features):
+    """What describes a context, what describes an arm, and one number for the two together, side by side.
+
+    Args:
+        contexts: (n, c) The context of each row of the log.
+        arms: (K, p) What describes the arms.
+        pairs: (n, K) A number for each arm in each row of the log, for example how much a user likes an item.
+    """
+
+    def __init__(self, contexts: Any, arms: Any, pairs: Any) -> None:
+        self.contexts, self.arms, self.pairs = np.asarray(contexts), np.asarray(arms), np.asarray(pairs)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number K of arms, and the number d of features of each."""
+        return len(self.arms), self.contexts.shape[1] + self.arms.shape[1] + 1
+
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return (m, K, d) the features of all arms in some rows of the log; the result must not be changed."""
+        contexts, (known, _) = self.contexts[rows], self.shape
+        shared = np.broadcast_to(contexts[:, None], (len(contexts), known, contexts.shape[1]))
+        own = np.broadcast_to(self.arms, (len(contexts), *self.arms.shape))
+        return np.concatenate([shared, own, self.pairs[rows][:, :, None]], axis=2)
+
+    def some(self, rows: np.ndarray) -> Features:
+        """Return the features in some rows of the log only."""
+        return JoinedFeatures(self.contexts[rows], self.arms, self.pairs[rows])
+
+    def chosen(self, rows: np.ndarray, arms: np.ndarray) -> np.ndarray:
+        """Return (m, d) the features of one arm in each of some rows of the log."""
+        return np.concatenate([self.contexts[rows], self.arms[arms], self.pairs[rows, arms][:, None]], axis=1)
 
 
 def with_one(rows: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from explorax.runner.worker import Failure, Outcome
 
 THREADS = 4  # batches at a time in one process
 COMPILING = 4  # programs that are compiled at a time while a batch plays
-HEAVY = ("classification",)  # environments whose policies fill the device's memory: one batch at a time
+HEAVY = ("classification", "from_log")  # environments whose policies fill the device's memory: one batch at a time
 GRACE = 5.0  # seconds that a worker without work may take to end
 
 
