@@ -10,7 +10,7 @@ import argparse
 import os
 import time
 
-from explorax import datasets, devices
+from explorax import data_files, devices
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--data", metavar="DIR", help="where the files of the data sets are")
     options = parser.parse_args()
     if options.data:
-        os.environ[datasets.ENVIRONMENT_VARIABLE] = options.data
+        os.environ[data_files.ENVIRONMENT_VARIABLE] = options.data
     devices.prepare()
     import explorax  # after that, since it starts JAX
 

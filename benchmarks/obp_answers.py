@@ -7,29 +7,31 @@ SETTINGS are JSON.  The questions are the functions of `QUESTIONS`, from arrays 
 
 import json
 import sys
+from typing import Any
 
 import numpy as np
 from obp_without_torch import BernoulliTS, estimators, ope
 from sklearn.linear_model import LogisticRegression
 
+Given, Answers = dict[str, Any], dict[str, Any]
 
-def bts(given, campaign, n_sim, seed):
+
+def bts(given: Given, campaign: str, n_sim: int, seed: int) -> Answers:
     """The chance of each item in each of three places, for Bernoulli TS as the shop started it: `chances` (K, 3)."""
     count = {"all": 80, "men": 34, "women": 46}[campaign]
     policy = BernoulliTS(n_actions=count, len_list=3, is_zozotown_prior=True, campaign=campaign, random_state=seed)
     return {"chances": policy.compute_batch_action_dist(n_rounds=1, n_sim=n_sim)[0]}
 
 
-def values(given, tau, lambda_):
+def values(given: Given, tau: float, lambda_: float) -> Answers:
     """All estimates, with a reward model that is given: the arguments of obp's estimators, by their names there."""
     return {name: one.estimate_policy_value(**given) for name, one in estimators(tau, lambda_).items()}
 
 
-def fitted(given, tau, lambda_, seed, samples):
+def fitted(given: Given, tau: float, lambda_: float, seed: int, samples: int) -> Answers:
     """The same with obp's own cross-fitted logistic regression, and bootstrap intervals: (value, low, high) of each."""
-    given, context, items = dict(given), given["context"], given["action_context"]
-    for name in ("context", "action_context"):
-        del given[name]
+    context, items = given["context"], given["action_context"]
+    given = {name: array for name, array in given.items() if name not in ("context", "action_context")}
     model = ope.RegressionModel(
         n_actions=len(items),
         len_list=given["action_dist"].shape[2],

@@ -35,7 +35,7 @@ def make(directory: Path) -> Path:
     if is_complete(python):
         return python
     venv.create(directory, clear=True, with_pip=True)
-    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement", PINNED]
+    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement", str(PINNED)]
     subprocess.run([python, "-m", "pip", *install], check=True)
     if not is_complete(python):
         raise SystemExit(f"what pip installed is not what {PINNED} pins; compare it with `{python} -m pip freeze`")
@@ -46,7 +46,7 @@ def ask(python: Path, question: str, arrays: dict[str, np.ndarray], **settings: 
     """What obp answers to one of the questions in `obp_answers.py`, with arrays and settings as its arguments."""
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
-        np.savez(given, **arrays)
+        np.savez(given, **arrays)  # type: ignore[arg-type]
         subprocess.run([python, ANSWERS, question, json.dumps(settings), given, found], check=True)
         with np.load(found) as answer:
             return dict(answer)

@@ -20,7 +20,7 @@ import argparse
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import obp_environment
@@ -36,6 +36,7 @@ from explorax.evaluation.preparing import prepared
 from explorax.evaluation.reward_models import predictions
 from explorax.evaluation.scoring import scores_of_logging
 from explorax.files import write_atomically
+from explorax.log.features import JoinedFeatures
 from explorax.looks import BLUE, GREY, ORANGE, STYLE
 from explorax.open_bandit import CAMPAIGNS, POSITIONS
 from explorax.plot import save
@@ -82,12 +83,19 @@ class Found(NamedTuple):
 def evaluated(campaign: str, target: str, chances: np.ndarray, data: str, python: Path) -> Found:
     """Evaluate one policy, given the chance of each item in each place."""
     log, own = (explorax.datasets.open_bandit(campaign, of[target], data) for of in (LOG_OF, OWN))
-    places = log.contexts[:, 0].astype(int) - 1
+    assert log.propensities is not None
+    assert isinstance(log.features, JoinedFeatures)
+    places = places_of(log)
     probabilities = chances.T[places]
     model = predictions(log, "glm", FITTED[LOG_OF[target]], RANGE)
     assert model is not None
     table = model.at(np.arange(len(log)))
-    asked = {"log": log, "policies": {target: probabilities}, "reward_model": table, "reward_range": RANGE}
+    asked: dict[str, Any] = {
+        "log": log,
+        "policies": {target: probabilities},
+        "reward_model": table,
+        "reward_range": RANGE,
+    }
     evaluation = explorax.evaluate(**asked, estimator=NAMES, interval="asymptotic")
     ours = {row.estimator: Value(row.value, row.low, row.high) for row in evaluation.rows[1:]}
     diagnosis = evaluation.diagnostics[target]
@@ -120,12 +128,18 @@ def evaluated(campaign: str, target: str, chances: np.ndarray, data: str, python
     )
 
 
+def places_of(log: explorax.LoggedData) -> np.ndarray:
+    """Return the place of each recommendation on its page, from 0 on."""
+    assert log.contexts is not None
+    return log.contexts[:, 0].astype(int) - 1
+
+
 def all_found(data: str, python: Path) -> Iterator[Found]:
     """Yield what each log says, campaign by campaign."""
     for campaign in CAMPAIGNS:
         log = explorax.datasets.open_bandit(campaign, "bts", data)
         counts = np.zeros((log.n_arms, len(POSITIONS)))
-        np.add.at(counts, (log.arms, log.contexts[:, 0].astype(int) - 1), 1)
+        np.add.at(counts, (log.arms, places_of(log)), 1)
         chances = {
             RANDOM: np.full(counts.shape, 1 / log.n_arms),
             FIRST: obp_environment.ask(python, "bts", {}, campaign=campaign, n_sim=DRAWS, seed=0)["chances"],
@@ -191,7 +205,8 @@ def described(data: str) -> str:
     for campaign in CAMPAIGNS:
         for policy in ("random", "bts"):
             log = explorax.datasets.open_bandit(campaign, policy, data)
-            weights = 1 / log.n_arms / log.propensities
+            assert log.propensities is not None
+            weights: np.ndarray = 1 / log.n_arms / log.propensities
             error = weights.std() / len(log) ** 0.5
             sizes = (log.n_arms, len(log), log.rewards.sum(), log.propensities.min())
             lines.append([campaign, policy, *(f"{each:.4g}" if each < 1 else f"{each:.0f}" for each in sizes)])
