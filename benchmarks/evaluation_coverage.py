@@ -273,6 +273,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="how many processes evaluate")
     parser.add_argument("--page", type=Path, help="a page to put the tables into")
     asked = parser.parse_args()
+    if asked.page and not {BEGIN, END} <= set(asked.page.read_text("utf-8").splitlines()):
+        raise SystemExit(f"{asked.page} must have the lines {BEGIN} and {END}, between which the tables are put.")
     text = "\n".join(tables(asked.logs, asked.rounds, asked.processes))
     print(text)
     if asked.page:
