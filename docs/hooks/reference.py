@@ -34,6 +34,12 @@ AREAS = {
         "Decide for real: an agent keeps arms, decisions that wait for rewards, and what was learned.",
         ("explorax.agent",),
     ),
+    "logs": Area(
+        "Logs",
+        "Logs of decisions and rewards as arrays and tables: read from agents, made of anyone's data, exchanged with "
+        "other packages.",
+        ("explorax.log",),
+    ),
     "policies": Area(
         "Policies",
         "What a policy is, how one is found by name, the settings that policies share, and networks. The policies "
@@ -95,7 +101,7 @@ INTERNAL = {
     "explorax.experiments.study": "Drawing check_labels check_name each_policy_once taken",
     "explorax.experiments.theorems": "Kind Promise kind_of",
     "explorax.glm.families": "as_rewards bernoulli_slope check_rewards sample_bernoulli sample_gaussian sample_poisson",
-    "explorax.glm.history": "check_forgetting check_room discounted limited_rows weighted_gram",
+    "explorax.glm.history": "check_room discounted limited_rows weighted_gram",
     "explorax.networks": "Layer check_network glorot",
     "explorax.runner": "Keeper check_memory check_panel on_accelerator",
 }

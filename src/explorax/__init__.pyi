@@ -9,6 +9,8 @@ from explorax.agent import Agent as Agent
 from explorax.agent import Decision as Decision
 from explorax.agent import Decisions as Decisions
 from explorax.agent import Encoder as Encoder
+from explorax.agent import Explanation as Explanation
+from explorax.agent import Prior as Prior
 from explorax.agent import Propensities as Propensities
 from explorax.agent import arm_sets as arm_sets
 from explorax.agent.arm_sets import ArmSet as ArmSet
@@ -27,6 +29,7 @@ from explorax.glm.families import Family as Family
 from explorax.glm.fit import Fit as Fit
 from explorax.glm.fit import fit as fit
 from explorax.glm.problem import WeightedRows as WeightedRows
+from explorax.glm.weighted import Weighted as Weighted
 from explorax.log.data import LoggedData as LoggedData
 from explorax.log.export import export_log as export_log
 from explorax.log.features import Features as Features
@@ -37,6 +40,7 @@ from explorax.log.reading import read_log as read_log
 from explorax.log.vw import from_vw as from_vw
 from explorax.log.vw import to_vw as to_vw
 from explorax.networks import Network as Network
+from explorax.policies.base import AbsorbFn as AbsorbFn
 from explorax.policies.base import ActFn as ActFn
 from explorax.policies.base import Action as Action
 from explorax.policies.base import AdoptFn as AdoptFn
@@ -44,6 +48,7 @@ from explorax.policies.base import CheckFn as CheckFn
 from explorax.policies.base import ExtendFn as ExtendFn
 from explorax.policies.base import InitFn as InitFn
 from explorax.policies.base import Policy as Policy
+from explorax.policies.base import PriorFn as PriorFn
 from explorax.policies.base import ProbabilitiesFn as ProbabilitiesFn
 from explorax.policies.base import Recipe as Recipe
 from explorax.policies.base import RedrawFn as RedrawFn

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from explorax import Agent, errors
-from explorax.agent import compiled, ids, propensity
-from explorax.agent.ids import Ids, Span
+from explorax.agent import compiled, propensity
 from explorax.agent.pending import Pending, as_ids
 from explorax.policies.base import Action, Policy
 
@@ -73,36 +72,6 @@ def test_ids_are_unique_over_restarts(tmp_path):
     for each in known:
         with pytest.raises(errors.AlreadyRewarded):
             agent.learn(each, 1.0)
-
-
-def test_offsets_are_far_from_earlier_ids(monkeypatch):
-    drawn = iter([5 + ids.ROOM, 7 * ids.ROOM, 2**40, 2**41])
-    monkeypatch.setattr("secrets.randbelow", lambda most: next(drawn))
-    earlier = [Span(0, 0, 10), Span(2 * ids.ROOM, 10, 20), Span(8 * ids.ROOM, 20, 30)]
-    offset = ids.fresh_offset(earlier, 30, 2**40 + ids.ROOM - 30)  # all but the last are too near to one of them
-    assert offset + 30 == 2**41 + ids.ROOM
-
-
-def test_numbers_of_ids():
-    known = Ids([Span(100, 0, 5), Span(1000, 7, 9)], 9, 10_000)
-    assert known.take(3) == 9
-    assert known.made(9) == 10_009
-    assert (known.take(1), known.take(1)) == (12, 13)
-    assert known.made(13) == 10_013
-    assert [known.number(each) for each in (104, 105, 1006, 1007, 10_008, 10_009, 10_013, 10_014, -1)] == [
-        *(4, None, None, 7, None, 9, 13, None, None)
-    ]
-    assert known.is_under_way(12)
-    assert not known.is_under_way(13)
-    assert known.spans() == [Span(100, 0, 5), Span(1000, 7, 9), Span(10_000, 9, 12), Span(10_000, 13, 14)]
-
-
-def test_decisions_that_fail_are_forgotten_in_the_end(monkeypatch):
-    monkeypatch.setattr(ids, "UNDER_WAY", 2)
-    known = Ids()
-    for _ in range(5):
-        known.take(1)
-    assert known.under_way == {3: 4, 4: 5}
 
 
 @pytest.mark.parametrize("method", ["stated_one", "stated"])

@@ -7,7 +7,7 @@ from explorax import Encoder, arm_sets, errors, make
 from explorax.agent.decider import Decider
 from explorax.agent.kinds import KINDS, read_source
 from explorax.agent.packing import Packed
-from explorax.agent.sources import ArmSource, Fixed
+from explorax.agent.sources import ArmSource
 from explorax.policies.base import Policy
 
 MATRIX = np.random.default_rng(0).uniform(-1, 1, (5, 3))
@@ -71,39 +71,6 @@ def test_policies_that_an_infinite_set_cannot_have():
             Decider(policy, source, 0, 0, 0.0)
     with pytest.raises(errors.InvalidArgument, match=r"explore_floor must be 0 for an infinite set of arms, got 0\.1"):
         Decider(make("lin_ts"), source, 0, 0, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({}, "arms must be a table or a set of arms, got None. Give arms, or n_features=d"),
-        ({"n_features": 0}, "n_features must be a whole number of at least 1, got 0"),
-        ({"encoder": "one-hot"}, "encoder must be an Encoder, got 'one-hot'. Make one with Encoder.fit"),
-        ({"encoder": ENCODER, "n_features": 9}, "n_features must be 4, as the encoder makes, got 9. Leave it out"),
-        (
-            {"given": arm_sets.ball([0.0], 1.0), "n_features": 2},
-            "n_features must be 1, as the set of arms has, got 2. Leave it",
-        ),
-        (
-            {"given": arm_sets.ball([0.0], 1.0), "encoder": ENCODER},
-            "encoder must be None for an infinite set of arms, got an Encoder",
-        ),
-        ({"given": {"x": {"agee": 1}}, "encoder": ENCODER}, "column must be one of .*, got 'agee'. Did you mean 'age'"),
-        (
-            {"given": {"x": {"age": 1}, "y": {"user": "a"}}, "encoder": ENCODER},
-            r"arms must all have the same attributes, got \['age', 'user'\] for some of them only",
-        ),
-    ],
-)
-def test_arguments_that_say_nothing_or_too_much(settings, words):
-    with pytest.raises(errors.InvalidArgument, match=words):
-        source_of(**settings)
-
-
-def test_context_and_attributes_that_are_all_there_are_fixed_arms():
-    source, own = source_of(given={"x": {"user": "a", "age": 1.0}}, encoder=ENCODER)
-    assert isinstance(source, Fixed)
-    np.testing.assert_array_equal(own.rows, ENCODER.transform({"user": "a", "age": 1.0}))
 
 
 def test_a_source_makes_offers_and_may_have_no_arms_to_read():

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from explorax import Agent, cli, networks, neural_linear
+from explorax import Agent, cli, networks, neural_linear, uniform
 from tests.log import played
 
 
@@ -45,6 +45,16 @@ def test_show_as_json(log, capsys):
     assert [row["id"] for row in found["newest"]] == [6, 7, 8, 9, 10]
     told = json.loads(said(capsys, "show", log, "--json", "--decision", "2"))
     assert (told["status"], told["events"][0]["kind"]) == ("withdrawn", "withdrawn")
+
+
+def test_names_leave_terminals_alone(capsys, tmp_path):
+    agent = Agent(uniform(), arms={"red\x1b[2J\n": [1.0]}, log=tmp_path / "log.db")
+    agent.choose()
+    for arguments in ([], ["--decision", "0"]):
+        out = said(capsys, "show", tmp_path / "log.db", *arguments)
+        assert r"red\u001b[2J\n" in out
+        assert "\x1b" not in out
+    agent.close()
 
 
 def test_show_a_decision(log, capsys):

@@ -7,7 +7,7 @@ import numpy as np
 
 from explorax import Agent, Encoder, arm_sets, lin_ts, uniform
 
-NAMES = ("red hot", "a:b|c", 'quo"te', "ünï, %20")
+NAMES = ("red hot", "a:b|c", 'quo"te, and\nline', "ünï, %20")
 
 
 @dataclass
@@ -128,7 +128,7 @@ def context(path):
     sample = [
         {"topic": topic, "user": user, "age": age, "new": age > 3}
         for topic in "ab"
-        for user in "xyz"
+        for user in ("7", "NA", "")
         for age in (1, 4.5)
     ]
     encoder = Encoder.fit(sample, interactions=[("topic", "user")])
@@ -142,7 +142,7 @@ def context(path):
         if t == 16:
             attributes["three"] = {"topic": "a"}
             agent.add_arm("three", attributes["three"])
-        given = {"user": "xyz"[t % 3], "age": float(rng.integers(1, 9)), "new": bool(t % 2)}
+        given = {"user": ("7", "NA", "")[t % 3], "age": float(rng.integers(1, 9)), "new": bool(t % 2)}
         decision = agent.choose(given, all_propensities=True)
         features = {name: encoder.transform({**each, **given})[0] for name, each in attributes.items()}
         each = played.note(decision, list(attributes), features, given)

@@ -37,7 +37,8 @@ def test_a_table_is_read_as_the_log_is(logs, tmp_path, kind, ending, rewards):
         np.testing.assert_array_equal(from_table.all_propensities, from_log.all_propensities)
         entries = [logs[kind].diary[each].context for each in from_table.ids.tolist()]
         expected = [
-            [*(user == each["user"] for user in "xyz"), each["age"], not each["new"], each["new"]] for each in entries
+            [*(user == each["user"] for user in ("", "7", "NA")), each["age"], not each["new"], each["new"]]
+            for each in entries
         ]
         np.testing.assert_array_equal(from_table.contexts, expected)
 
@@ -63,7 +64,9 @@ def test_files_have_what_the_table_has(logs, tmp_path, kind):
         assert row.keys() == expected.keys()
         assert {
             name: type(expected[name])(text) for name, text in row.items() if text not in ("", "true", "false")
-        } == {name: value for name, value in expected.items() if value is not None and not isinstance(value, bool)}
+        } == {
+            name: value for name, value in expected.items() if value not in (None, "") and not isinstance(value, bool)
+        }
         for name, value in expected.items():
             assert value is not None or row[name] == ""
             assert not isinstance(value, bool) or row[name] == str(value).lower()

@@ -1,5 +1,7 @@
 """Which files are taken for tables of a log; what is read from them is in test_export.py."""
 
+import io
+
 import pytest
 
 from explorax.log import exported
@@ -30,3 +32,10 @@ def test_names_that_look_alike_are_not_guessed():
     assert exported.named(7, [7, 8]) == 7
     with pytest.raises(ValueError, match="the arm '7' among"):
         exported.named("7", [7, "7"])
+
+
+def test_fields_keep_their_quotes():
+    text = io.StringIO('"a",1,,"b, ""c""\nd"\r\n2,3,4,5\n"open')
+    assert exported.fields_of(text) == ['"a"', "1", "", '"b, ""c""\nd"']
+    assert exported.fields_of(text) == ["2", "3", "4", "5"]
+    assert exported.fields_of(text) == ['"open"']

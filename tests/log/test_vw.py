@@ -1,7 +1,11 @@
 """Text for Vowpal Wabbit.  `benchmarks/exchange.py` gives it to the real one."""
 
+import re
+
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies
 
 from explorax import LoggedData, errors, from_vw, read_log, to_vw
 from explorax.log.vw import escaped, unescaped
@@ -28,6 +32,16 @@ def test_names_are_words_that_differ():
     assert [unescaped(word) for word in words] == list(NAMES)
     assert len(set(words)) == len(NAMES)
     assert not any(set(word) & set(" :|\t\n'") or not word.isascii() for word in words)
+
+
+@hypothesis.given(names=strategies.sets(strategies.text(min_size=1) | strategies.integers(), min_size=1, max_size=5))
+@hypothesis.settings(max_examples=300, deadline=None, derandomize=True)
+def test_any_name_survives(names):
+    words = [escaped(name) for name in names]
+    assert [unescaped(word) for word in words] == list(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9_.~%-]+", word) for word in words)
+    assert escaped("٣") != escaped(3)
+    assert unescaped(escaped("\ud800")) == "\ud800"
 
 
 @pytest.mark.parametrize("kind", KINDS)

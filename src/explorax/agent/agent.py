@@ -6,26 +6,25 @@ make the same decisions, which are those of `simulate` with one instance and the
 
 import os
 import time
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from explorax.agent import archive, propensity, recovery, snapshot
-from explorax.agent.arm_tables import Among, AmongEach
+from explorax.agent import archive, propensity, recovery, snapshot, warm_start
+from explorax.agent.chooser import Chooser
 from explorax.agent.decider import Decider, checked_policy
-from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.encoding import Encoder
 from explorax.agent.kinds import read_source
-from explorax.agent.learner import Learner
 from explorax.agent.live import Live
 from explorax.agent.reward_window import Window
+from explorax.agent.warm_start import Prior
 from explorax.checks import check_whole
 from explorax.errors import UnknownName
 from explorax.policies.base import Policy
 
 
-class Agent(Learner):
+class Agent(Chooser):
     """A policy with state, which decides now and is paid later.
 
     There are four kinds of arms, depending on how the agent is made:
@@ -59,6 +58,7 @@ class Agent(Learner):
         max_pending: The number of decisions that may wait for their rewards; beyond it the oldest are dropped.
             Default: 100 000.
         dtype: The precision, "float64" or "float32", whatever the default of JAX is.  Default: "float64".
+        prior: What an earlier model knew of the parameters.  Default: no more than the policy's ridge says.
         reward_window: The seconds after a decision in which its reward may come.  All rewards are then learned when
             their windows are over, in the order of the decisions, so that fast ones are not favored.  Default: rewards
             are learned when they come, whenever that is.
@@ -102,6 +102,7 @@ class Agent(Learner):
         explore_floor: float = 0.0,
         max_pending: int = 100_000,
         dtype: str = "float64",
+        prior: Prior | None = None,
         reward_window: float | None = None,
         default_reward: float | None = None,
         log: str | os.PathLike[str] | None = None,
@@ -118,6 +119,8 @@ class Agent(Learner):
             source, own = read_source(arms, n_features, encoder, dtype)
             decider = Decider(policy, source, seed, draws, explore_floor)
             live = Live(decider, decider.nothing_seen(policy, own), own, max_pending, window, clock)
+            if prior is not None:
+                live.now = warm_start.with_prior(decider, live.now, prior)
         self._begin(live, log, durability, clock)
 
     def _begin(
@@ -132,138 +135,6 @@ class Agent(Learner):
         self.policy, self.seed, self.dtype = live.decider.policy, live.decider.seed, live.decider.source.dtype
         if log is not None:
             recovery.begin(live, log, durability or recovery.DURABILITY, clock)
-
-    # Deciding
-
-    def choose(
-        self,
-        given: Any = None,
-        *,
-        among: Among = None,
-        exclude: Collection[Hashable] | None = None,
-        all_propensities: bool = False,
-        deferred: bool = False,
-    ) -> Decision:
-        """Choose an arm, either one of the agent's own or one of those given.
-
-        Args:
-            given: The table of arms on offer, if arms differ every time; the context, a dict or a row of a DataFrame,
-                for arms in a context; None for fixed arms and infinite sets.  Default: None.
-            among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
-            exclude: The names of arms that may not be chosen this time.  Default: none.
-            all_propensities: Whether to tell the probabilities of all arms on offer, also in a log.  Default: False.
-            deferred: Whether the decision teaches nothing unless `activate` says that its arm was shown, or a reward
-                comes; for an agent with a reward window.  Default: False.
-
-        Returns:
-            The decision: the arm to pull, its probability, and the id by which to `learn` its reward.
-
-        Raises:
-            InvalidArgument: If `given` or `among` is not what this agent's arms need, or no arm is on offer.
-            InvalidFeatures: If features are missing, not numbers, or not finite.
-            InvalidShape: If arms have more or fewer features than the agent was made for.
-            UnknownName: If there is no arm of a name in `among` or `exclude`.
-            CannotWrite: If the agent has a log that cannot be written; the decision is not made then.
-
-        Example:
-            >>> import explorax
-            >>> agent = explorax.Agent(explorax.lin_ucb(), n_features=2)
-            >>> agent.choose({"short": [0.1, 0.0], "long": [3.0, 4.0]}).arm
-            'long'
-        """
-        return self._live.choose(given, among, exclude, all_propensities, deferred)
-
-    def choose_slate(
-        self,
-        size: int,
-        given: Any = None,
-        *,
-        among: Among = None,
-        exclude: Collection[Hashable] | None = None,
-        all_propensities: bool = False,
-        deferred: bool = False,
-    ) -> list[Decision]:
-        """Choose several different arms, one for each place of a slate.
-
-        Each place is a decision of its own, among the arms that the places before it have left.  Its propensity is the
-        probability of its arm given the arms of these places, so that of the first place is that of `choose`, and the
-        probability of the whole slate is the product.  Learn a reward for each place that was looked at, and withdraw
-        the others.
-
-        Args:
-            size: The number of places, at most that of the arms on offer.
-            given: What `choose` would be given.  Default: None.
-            among: The names of those of the agent's own arms that may be chosen this time.  Default: all on offer.
-            exclude: The names of arms that may not be chosen this time.  Default: none.
-            all_propensities: Whether to tell the probabilities of all arms left, for each place.  Default: False.
-            deferred: Whether the decisions teach nothing unless they are activated, as in `choose`.  Default: False.
-
-        Returns:
-            The decisions, the first place first.
-
-        Raises:
-            InvalidArgument: For the reasons that `choose` has, or if there are fewer arms on offer than places.
-            CannotWrite: If the agent has a log that cannot be written.
-
-        Example:
-            >>> import explorax
-            >>> agent = explorax.Agent(explorax.lin_ucb(), arms={"red": [1.0], "green": [2.0], "blue": [3.0]})
-            >>> [decision.arm for decision in agent.choose_slate(2)]
-            ['blue', 'green']
-        """
-        check_whole("size", size, 1)
-        return self._live.choose_slate(int(size), given, among, exclude, all_propensities, deferred)
-
-    def choose_many(
-        self, given: Any, *, among: AmongEach = None, all_propensities: bool = False, deferred: bool = False
-    ) -> Decisions:
-        """Choose several times with the same state, at a fraction of the cost of as many calls of `choose`.
-
-        Args:
-            given: A list of tables of arms or an array (n, K, d), if arms differ every time; a list of contexts or a
-                DataFrame, for arms in a context; the number of decisions, for fixed arms and infinite sets.
-            among: The names that may be chosen in all decisions, or a list of such lists, one for each decision.
-                Default: all arms on offer.
-            all_propensities: Whether to return the probabilities of all arms on offer, too.  Default: False.
-            deferred: Whether the decisions teach nothing unless they are activated, as in `choose`.  Default: False.
-
-        Returns:
-            The decisions, as a sequence and column by column.
-
-        Raises:
-            InvalidArgument: For the reasons that `choose` has, or if `given` is not a list or a number of decisions.
-            InvalidShape: For the reasons that `choose` has, or if `among` is not one list for each decision.
-            CannotWrite: If the agent has a log that cannot be written; none of the decisions is made then.
-
-        Example:
-            >>> import explorax
-            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
-            >>> agent.choose_many(3, among=["blue"]).arms
-            ['blue', 'blue', 'blue']
-        """
-        return self._live.choose_many(given, among, all_propensities, deferred)
-
-    def propensities(self, given: Any = None, *, among: Among = None) -> Propensities:
-        """Return P(arm) for every arm on offer, as the next decision would state it, without making a decision.
-
-        Args:
-            given: What `choose` would be given.  Default: None.
-            among: The names of the arms that may be chosen, as in `choose`.  Default: all arms on offer.
-
-        Returns:
-            The names of the arms on offer, their probabilities, and the standard errors of these.
-
-        Raises:
-            InvalidArgument: For the reasons that `choose` has, or if the agent was made with `draws=0`, or has an
-                infinite set of arms.
-
-        Example:
-            >>> import explorax
-            >>> agent = explorax.Agent(explorax.uniform(), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
-            >>> agent.propensities().probabilities
-            array([0.5, 0.5])
-        """
-        return self._live.decider.propensities(self._live.now, self.decisions, given, among)
 
     # State on disk
 

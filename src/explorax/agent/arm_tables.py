@@ -170,6 +170,14 @@ class Every(NamedTuple):
     which: np.ndarray  # (n,) the row of `found` that belongs to each decision
 
 
+def in_columns(picks: Sequence[Pick]) -> Pick:
+    """Return the choices of several decisions column by column."""
+    rows, features, forced, converged = (
+        np.array([getattr(pick, name) for pick in picks]) for name in ("row", "features", "forced", "converged")
+    )
+    return Pick([pick.arm for pick in picks], rows, features, forced, converged, None, None)
+
+
 class Listed(NamedTuple):
     """An offer of arms in the rows of a table."""
 
@@ -201,6 +209,10 @@ class Listed(NamedTuple):
     def table(self, i: int) -> np.ndarray:
         """Return (K, d) the features of all arms."""
         return self.rows
+
+    def as_played(self) -> tuple[Any, Any]:
+        """Return (K or more, d) the features and the mask of the arms, as the policy is given them."""
+        return self.arms, self.offered
 
     def without(self, names: Collection[Any]) -> "Listed":
         """Return the offer without some of its arms."""

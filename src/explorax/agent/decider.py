@@ -18,20 +18,22 @@ import numpy as np
 from explorax.agent import compiled
 from explorax.agent.ahead import Ahead
 from explorax.agent.arm_tables import Among, Listed, Pick
-from explorax.agent.decisions import Propensities
+from explorax.agent.decisions import Explanation, Propensities
 from explorax.agent.offers import Offer, Offers
 from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
 from explorax.agent.propensity import Knowledge
 from explorax.agent.pulled import Pulled
-from explorax.agent.rule import Rule
+from explorax.agent.rule import Rule, key_at
 from explorax.agent.sources import ArmSource
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument
+from explorax.glm import families
 from explorax.policies.base import Policy, State
 from explorax.simulation import FLOOR, INIT, POLICY, REPEAT, instance_keys
 
 MOST_SEED = 2**63 - 1
+ROUNDING = 64  # times the precision of the largest score: what may be between two ways to compute a score
 ACT = ("key", "state", "arms", "t", "mask")  # what `act` of a policy takes
 
 
@@ -142,6 +144,31 @@ class Decider:
             names, rows = offers.on_offer(i)
             each.append(Propensities(names, chances[i, rows], stderrs[i, rows]))
         return [each[i] for i in which.tolist()]
+
+    def explain(self, offer: Offer, now: Now, t: int) -> Explanation:
+        """Return what speaks for each arm in decision t."""
+        policy = self.policy
+        with self.precision():
+            state = now.packed.state()
+            theta = getattr(state, "theta_hat", None)
+            if theta is None:
+                raise InvalidArgument(
+                    "explain must be False for a policy without an estimate of parameters, got True. Leave it out."
+                )
+            arms, mask = offer.as_played()
+            action, other = (
+                policy.act(key_at(key, jnp.asarray(t)), state, arms, t, mask) for key in (self.keys[0], self.keys[1])
+            )
+            family = families.FAMILIES.get(policy.families[0] if policy.families else "gaussian", families.gaussian)
+            found = jnp.asarray(arms) @ theta
+            estimates, means, scores = (np.asarray(each) for each in (found, family.mean(found), action.scores))
+        names, rows = offer.on_offer(0)
+        added, random = (scores - estimates)[rows], not np.array_equal(action.scores, other.scores)
+        added[np.abs(added) <= ROUNDING * np.finfo(added.dtype).eps * np.abs(scores).max()] = 0
+        nothing = np.zeros_like(added)
+        apart = (added, nothing) if random else (nothing, added)
+        own = names[int(np.flatnonzero(rows == int(action.arm))[0])]
+        return Explanation(names, means[rows], estimates[rows], *apart, scores[rows], own)
 
     def propensities(self, now: Now, t: int, given: Any, among: Among) -> Propensities:
         """Return the propensities that decision t would state for each arm on offer."""

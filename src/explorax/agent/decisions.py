@@ -25,6 +25,7 @@ class Decision(NamedTuple):
             arm may still be another one than the forced one.
         converged: Whether the fit behind the decision converged.
         all_propensities: The probabilities of all arms on offer, if `choose` was asked for them, else None.
+        explanation: What speaks for each arm on offer, if `choose` was asked for it, else None.
 
     Example:
         >>> import explorax
@@ -43,6 +44,7 @@ class Decision(NamedTuple):
     forced: bool
     converged: bool
     all_propensities: "Propensities | None" = None
+    explanation: "Explanation | None" = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as a dict of plain values, which every JSON library can write.
@@ -200,15 +202,54 @@ class Propensities(NamedTuple):
         return json.dumps(self.to_dict())
 
 
+class Explanation(NamedTuple):
+    """What speaks for each arm on offer in a decision: score = estimate + exploration + bonus.
+
+    Attributes:
+        arms: (K,) The names of the arms on offer; their rows, if arms have no names.
+        means: (K,) The expected reward of each arm by the policy's estimate.
+        estimates: (K,) The score xᵀθ̂ of each arm by the policy's estimate.
+        explorations: (K,) What the policy's randomness added to each score in this decision; 0 for a policy that is
+            not random.
+        bonuses: (K,) What optimism added to each score; 0 for a policy that is random.
+        scores: (K,) The scores by which the policy chose.
+        own: The arm that the policy itself chose: the one of the best score, or the one whose turn it was in a forced
+            round.  An `explore_floor` may have replaced it.
+
+    Example:
+        >>> import explorax
+        >>> agent = explorax.Agent(explorax.lin_ucb(warmup="none"), arms={"red": [1.0, 0.2], "blue": [0.3, 1.0]})
+        >>> decision = agent.choose(explain=True)
+        >>> decision.explanation.own == decision.arm, decision.explanation.estimates
+        (True, array([0., 0.]))
+    """
+
+    arms: Sequence[Any]
+    means: np.ndarray
+    estimates: np.ndarray
+    explorations: np.ndarray
+    bonuses: np.ndarray
+    scores: np.ndarray
+    own: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as a dict of plain values, which every JSON library can write.
+
+        Returns:
+            The fields by name, as lists and plain values.
+        """
+        return {name: plain(value) for name, value in zip(self._fields, self, strict=True)}
+
+
 def plain(value: Any) -> Any:
     """Return a value without NumPy's types: arrays as lists, NumPy's numbers as Python's, records as dicts."""
-    if isinstance(value, Propensities):
+    if isinstance(value, Propensities | Explanation):
         return value.to_dict()
     return np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def same(one: Any, other: Any) -> bool:
     """Return whether two values are equal, or two records or arrays have equal entries."""
-    if isinstance(one, Propensities) and isinstance(other, Propensities):
+    if isinstance(one, Propensities | Explanation) and type(one) is type(other):
         return all(map(same, one, other))
     return np.array_equal(one, other)

@@ -7,6 +7,7 @@ context only, two vectors, and the compiled program makes the features of all ar
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -55,6 +56,11 @@ class Factored(NamedTuple):
         """Return (K, d) the features of all arms."""
         return multiplied(self.offered.rows + self.context).astype(self.dtype, copy=False)
 
+    def as_played(self) -> tuple[Any, Any]:
+        """Return (K or more, d) the features and the mask of the arms, as the policy is given them."""
+        factors, mask = self.offered.factors
+        return multiplied_alike(factors, self.context), mask
+
     def without(self, names: Collection[Any]) -> "Factored":
         """Return the offer without some of its arms."""
         return self._replace(offered=self.offered.some(np.flatnonzero(kept_among(self.offered.names, names))))
@@ -65,7 +71,12 @@ def decision(rule: Rule, packing: Packing, shape: tuple[int, ...]) -> Callable[.
     """Return the compiled `rule.decide` of arms in a context, on a packed state."""
 
     def decide(keys: Array, state: State, factors: Array, context: Array, t: Array, mask: Array) -> Any:
-        first, second = factors + context.reshape(2, 1, -1)
-        return rule.decide(keys, state, first * second, t, mask)
+        return rule.decide(keys, state, multiplied_alike(factors, context), t, mask)
 
     return compiled(on_packed(decide, packing))
+
+
+def multiplied_alike(factors: Any, context: Any) -> Any:
+    """Return the features of all arms from their two factors (K, d) each, and those of their context (2d,)."""
+    first, second = jnp.asarray(factors) + context.reshape(2, 1, -1)
+    return first * second

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorax.agent.shell import Shell
+from explorax.errors import InvalidArgument, InvalidShape
 from explorax.log.data import LoggedData
 
 
@@ -100,17 +101,24 @@ class Learner(Shell):
             >>> agent.pending
             []
         """
-        self._live.look_at_the_clock(deferred=True)
+        self._live.check_has_window()
+        self._live.look_at_the_clock()
 
-    def learn_from(self, log: LoggedData) -> None:
-        """Learn all rewards of a log that another system made, as if its decisions had been this agent's own.
+    def learn_from(self, log: LoggedData, weights: Sequence[float] | np.ndarray | None = None) -> None:
+        """Learn all rewards of a log that another system made.
+
+        Without weights they are learned one by one, as if its decisions had been this agent's own.
 
         Args:
             log: The log.  Its arms must be the agent's own, by name, if these have fixed features; else it must have
                 as many features as the agent's arms.
+            weights: How much each reward of the log counts, numbers above 0: 0.5 is half a reward.  Rewards with
+                weights are learned all at once, by GLM policies and linear policies.  Default: each counts as 1.
 
         Raises:
-            InvalidArgument: If the log has arms or features that the agent does not have.
+            InvalidArgument: If the log has arms or features that the agent does not have, a weight is not above 0, or
+                the policy takes no weights.
+            InvalidShape: If there is not one weight for each decision of the log.
             UnknownName: If an arm of the log is not one of the agent's.
             InvalidReward: If a reward is impossible in the policy's family.
             HistoryFull: If the policy's memory has no room for the rewards.
@@ -125,4 +133,16 @@ class Learner(Shell):
             >>> agent.choose().arm
             'blue'
         """
-        self._live.learn_from(*self._live.decider.source.earlier(self._live.now.arms, log))
+        given = self._live.decider.source.earlier(self._live.now.arms, log)
+        if weights is None:
+            return self._live.learn_from(*given)
+        array = np.asarray(weights, float)
+        if array.shape != (len(log),):
+            raise InvalidShape(
+                f"weights must have shape ({len(log)},), one for each decision of the log, got {array.shape}. Give as "
+                "many weights."
+            )
+        if not np.all((array > 0) & np.isfinite(array)):
+            bad = array[~((array > 0) & np.isfinite(array))][0]
+            raise InvalidArgument(f"weights must be finite numbers above 0, got {bad}. Leave such rows out of the log.")
+        self._live.learn_from(*given, array)

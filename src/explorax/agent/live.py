@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from explorax.agent import compiled
+from explorax.agent import compiled, warm_start
 from explorax.agent.ahead import Ahead, Turns
-from explorax.agent.arm_tables import Among, AmongEach
+from explorax.agent.arm_tables import Among, AmongEach, Pick, in_columns
 from explorax.agent.decider import Decider, Now
-from explorax.agent.decisions import Decision, Decisions
+from explorax.agent.decisions import Decision, Decisions, Propensities
 from explorax.agent.offers import Offer, Shown
 from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
@@ -54,6 +54,8 @@ class Live:
         clock: Callable[[], float] | None = None,
     ) -> None:
         check_whole("max_pending", max_pending, 1)
+        if window is not None:
+            window.check(decider.policy, decider.source.dtype)
         self.decider, self.window, self.lock = decider, window, threading.Lock()
         forced = forced_rounds(state) if decider.source.settles else math.inf
         self.now = Now(Packed.of(state), own, compiled.room(state), forced=forced)
@@ -82,28 +84,28 @@ class Live:
         exclude: Collection[Hashable] | None = None,
         every: bool = False,
         deferred: bool = False,
+        explain: bool = False,
     ) -> Decision:
         """Make the next decision, and let it wait for its reward."""
-        self.look_at_the_clock(deferred)
+        if deferred or self.window is not None:
+            self.look_at_the_clock(deferred)
         now, decider = self.now, self.decider
         offer = decider.source.offer(now.arms, given, among)
         if exclude is not None:
             offer = offer.without(exclude)
         t = self.pending.take(1)
         self.last = None if every else offer
-        return self.decided(offer, now, Asked(t, now.version, deferred), given, not (among is exclude is None), every)
-
-    def decided(self, offer: Offer, now: Now, asked: Asked, given: Any, restricted: bool, every: bool) -> Decision:
-        """Make a decision on an offer, and let it wait for its reward."""
-        decider, source = self.decider, self.decider.source
-        pick, chance, stderr = decider.decide(offer, now, asked.first, every)
+        explanation = decider.explain(offer, now, t) if explain else None
+        pick, chance, stderr = decider.decide(offer, now, t, every)
         (known,) = decider.of_every(offer, pick) or (None,)
 
         def shown() -> list[Shown]:
-            return source.shown(offer, 1, [given], restricted)
+            return decider.source.shown(offer, 1, [given], not (among is exclude is None))
 
+        asked = Asked(t, now.version, deferred)
         decision = self.record.decided(self.pending, asked, shown, pick, chance, stderr, known)
-        return Decision(decision, pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known)
+        told = (pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known)
+        return Decision(decision, *told, explanation)
 
     def choose_many(self, given: Any, among: AmongEach, every: bool = False, deferred: bool = False) -> Decisions:
         """Make the next decisions with the same state, and let them wait for their rewards."""
@@ -117,31 +119,51 @@ class Live:
         def shown() -> list[Shown]:
             return source.shown(offers, offers.number, given, among is not None)
 
-        ids = self.record.decided_many(self.pending, asked, shown, picks, chances, stderrs, known)
-        told = (picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
-        return Decisions(ids, *told, known)
+        return self.let_wait(asked, shown, picks, chances, stderrs, known)
 
     def choose_slate(
         self, size: int, given: Any, among: Among, exclude: Collection[Hashable] | None, every: bool, deferred: bool
-    ) -> list[Decision]:
+    ) -> Decisions:
         """Make decisions for the places of a slate, each among the arms that the places before have left."""
         self.look_at_the_clock(deferred)
-        now = self.now
-        offer = self.decider.source.offer(now.arms, given, among)
+        now, decider, source = self.now, self.decider, self.decider.source
+        left = source.offer(now.arms, given, among)
         if exclude is not None:
-            offer = offer.without(exclude)
-        if size > offer.choices:
+            left = left.without(exclude)
+        if size > left.choices:
             raise InvalidArgument(
-                f"size must be at most {offer.choices}, the number of arms on offer, got {size}. Ask for fewer places."
+                f"size must be at most {left.choices}, the number of arms on offer, got {size}. Ask for fewer places."
             )
-        slate: list[Decision] = []
-        for place in range(size):
-            offer = offer.without([slate[-1].arm]) if place else offer
-            asked = Asked(self.pending.take(1), now.version, deferred)
-            restricted = place > 0 or not (among is exclude is None)
-            slate.append(self.decided(offer, now, asked, given, restricted, every))
+        asked = Asked(self.pending.take(size), now.version, deferred)
         self.last = None
-        return slate
+        offers, found, known = [left], [decider.decide(left, now, asked.first, every)], []
+        for t in range(asked.first + 1, asked.first + size):
+            offers.append(offers[-1].without([found[-1][0].arm]))
+            found.append(decider.decide(offers[-1], now, t, every))
+        for offer, (pick, *_) in zip(offers, found, strict=True):
+            known += decider.of_every(offer, pick) or []
+
+        def shown() -> list[Shown]:
+            some = size > 1 or not (among is exclude is None)
+            return [each for offer in offers for each in source.shown(offer, 1, [given], some)]
+
+        picks, chances, stderrs = zip(*found, strict=True)
+        stated, errors = (None if each[0] is None else np.array(each) for each in (chances, stderrs))
+        return self.let_wait(asked, shown, in_columns(picks), stated, errors, known or None)
+
+    def let_wait(
+        self,
+        asked: Asked,
+        shown: Callable[[], list[Shown]],
+        picks: Pick,
+        chances: np.ndarray | None,
+        stderrs: np.ndarray | None,
+        known: Sequence[Propensities] | None,
+    ) -> Decisions:
+        """Let several decisions wait for their rewards."""
+        ids = self.record.decided_many(self.pending, asked, shown, picks, chances, stderrs, known)
+        told = (picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
+        return Decisions(ids, *told, known)
 
     # Learning
 
@@ -149,20 +171,22 @@ class Live:
         """Replace the state by the one that has learned these rewards, or raise and change nothing."""
         ids, single = as_ids(decision_id)
         rewards = compiled.as_rewards(reward, len(ids), single)
-        self.look_at_the_clock()
+        if self.window is not None:
+            self.look_at_the_clock()
         with self.lock:
             self.settle()
             if self.window is None:
-                self.take_in(ids, rewards, partial(self.record.rewarded, ids, rewards))
+                self.take_in(ids, rewards, self.record.rewarded)
             else:
                 self.tell(ids, rewards)
 
     def settle(self) -> None:
         """Make up for what an interrupt has left undone after it was logged."""
-        self.now = self.record.settled(self.now)
+        if self.record.unfinished is not None:
+            self.now = self.record.settled(self.now)
 
-    def take_in(self, ids: Sequence[int], rewards: Any, written: Callable[[Now], Now]) -> None:
-        """Learn rewards of decisions that wait, and forget these, once what comes next is written."""
+    def take_in(self, ids: Sequence[int], rewards: Any, written: Callable[..., Now], lost: Sequence[int] = ()) -> None:
+        """Learn rewards of decisions that wait, and forget these and those that are lost, once all that is written."""
         now, pending, policy = self.now, self.waiting(), self.decider.policy
         pulled = pending.hold(ids)  # none of them is dropped meanwhile
         try:
@@ -173,8 +197,11 @@ class Live:
                 if now.arms.reused:
                     now, pulled = self.with_rows_of(pulled)
                 packed, ahead = self.learned(now, pulled.paid(rewards), pending.is_only(ids))
-            self.now = written(Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, now.version))
+            coming = Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, now.version)
+            self.now = written(coming, ids, rewards)
             pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
+            if lost:
+                pending.withdraw(lost)
         finally:
             pending.release()
         if self.dump is not None:
@@ -196,18 +223,22 @@ class Live:
                 return self.decider.learn_and_decide(packed, pulled, offer, t)
         return compiled.learn(self.decider.policy.update, packed, pulled), None
 
-    def learn_from(self, rows: np.ndarray, features: np.ndarray, rewards: np.ndarray) -> None:
+    def learn_from(
+        self, rows: np.ndarray, features: np.ndarray, rewards: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
         """Learn rewards of arms that others pulled."""
         policy = self.decider.policy
         with self.lock, self.decider.precision():
             self.settle()
-            now = self.now
             compiled.check_possible(policy, rewards, self.decider.source.dtype)
-            compiled.check_room_for(policy, now.packed.state(), len(rewards))
-            packed = compiled.learn(policy.update, now.packed, Pulled.of(rows, features).paid(rewards))
-            event = Event("learned_from", content=earlier_bytes(rows, features, rewards))
-            coming = now._replace(packed=packed, room=now.room - len(rewards), ahead=None)
-            self.now = self.record.happened([event], coming)
+            compiled.check_room_for(policy, self.now.packed.state(), len(rewards))
+            if weights is None:
+                pulled = Pulled.of(rows, features).paid(rewards)
+                coming = self.now._replace(packed=compiled.learn(policy.update, self.now.packed, pulled))
+            else:
+                coming = warm_start.absorbed(self.decider, self.now, rows, features, weights, rewards)
+            event = Event("learned_from", content=earlier_bytes(rows, features, rewards, weights))
+            self.now = self.record.happened([event], coming._replace(room=self.now.room - len(rewards), ahead=None))
 
     # Windows
 
@@ -221,18 +252,27 @@ class Live:
                 "withdraw decisions that were not shown."
             )
 
+    def check_has_window(self) -> None:
+        """Raise if the agent has no reward window."""
+        if self.window is None:
+            raise InvalidArgument(
+                "Only an agent with a reward window has windows to close and decisions to activate, and this one is "
+                "without a reward_window. Make it with reward_window, the seconds that a reward may take."
+            )
+
     def close_windows(self, time: float) -> None:
         """Learn the rewards of decisions whose windows are over by now, in the order of the decisions."""
         if not self.pending.is_due(time):
             return
         with self.lock:
             self.settle()
-            due = self.waiting().due(time)
-            if due.paid:
-                self.take_in(due.paid, np.array(due.rewards), partial(self.record.closed, due, time))
-            elif due.lost:
-                self.now = self.record.closed(due, time, self.now)
-            self.pending.withdraw(due.lost)
+            due = self.waiting().hold_due(time)
+            if due.paid or due.lost:
+
+                def closed(coming: Now, *_: Any) -> Now:
+                    return self.record.closed(due, time, coming)
+
+                self.take_in(due.paid, np.array(due.rewards), closed, due.lost)
 
     def tell(self, ids: Sequence[int], rewards: Any) -> None:
         """Keep rewards until the windows of their decisions are over."""
@@ -255,7 +295,8 @@ class Live:
 
     def activate(self, decision_id: int | Sequence[int] | np.ndarray) -> None:
         """Note that deferred decisions were shown."""
-        self.look_at_the_clock(deferred=True)
+        self.check_has_window()
+        self.look_at_the_clock()
         with self.lock:
             self.settle()
             ids, _ = as_ids(decision_id)
@@ -304,14 +345,14 @@ class Live:
         return now, Pulled.of(rows, pulled.features)
 
 
-def earlier_bytes(rows: np.ndarray, features: np.ndarray, rewards: np.ndarray) -> bytes:
-    """Return what others pulled as an archive of NumPy."""
+def earlier_bytes(*arrays: np.ndarray | None) -> bytes:
+    """Return what others pulled, up to four arrays, as an archive of NumPy."""
     file = io.BytesIO()
-    np.savez(file, rows=rows, features=features, rewards=rewards)
+    np.savez(file, *(each for each in arrays if each is not None))
     return file.getvalue()
 
 
-def earlier_of(content: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what `earlier_bytes` was given: rows, features and rewards."""
+def earlier_of(content: bytes) -> list[np.ndarray]:
+    """Return the arrays that `earlier_bytes` was given, but for those that are None."""
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        return found["rows"], found["features"], found["rewards"]
+        return [found[name] for name in found.files]

@@ -51,6 +51,9 @@ class Offer(Protocol):
     def table(self, i: int) -> np.ndarray:
         """Return (K, d) the features of all arms, if they are in the rows of a table."""
 
+    def as_played(self) -> tuple[Any, Any]:
+        """Return (K or more, d) the features and the mask of the arms, as the policy is given them."""
+
     def without(self, names: Collection[Any]) -> "Offer":
         """Return the offer without some of its arms."""
 
@@ -136,6 +139,10 @@ class OnePoint(NamedTuple):
         raise not_listed()
 
     def table(self, i: int) -> np.ndarray:
+        """Refuse to list infinitely many points."""
+        raise not_listed()
+
+    def as_played(self) -> tuple[Any, Any]:
         """Refuse to list infinitely many points."""
         raise not_listed()
 

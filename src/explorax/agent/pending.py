@@ -39,9 +39,6 @@ class Ledger(NamedTuple):
     deferred: np.ndarray | None = None  # whether they were not shown yet
 
 
-NO_LIMIT = 2**63  # of decisions that wait
-
-
 class Pending:
     """The decisions that wait for their rewards, at most `limit` of them; beyond that the oldest are dropped.
 
@@ -50,6 +47,7 @@ class Pending:
 
     def __init__(self, n_features: int, dtype: str, limit: int, window: Window | None = None) -> None:
         self.limit = limit
+        self.drops = True  # whether it drops by itself; what is on record is dropped when the record says so
         self.opened = None if window is None else Opened(window)
         self.ids = Ids()
         self.dropped = 0
@@ -114,14 +112,14 @@ class Pending:
             slot = self._slots[decision] = self._free.pop()
             self._rows[slot] = row
             self._features[slot] = features
-            if len(self._slots) > self.limit:
+            if self.drops and len(self._slots) > self.limit:
                 self._drop()
             return decision
 
     def hold(self, ids: Sequence[int]) -> Pulled:
         """Return the arms of decisions that wait, which are not dropped until `release`; raise for other decisions."""
         with self.lock:
-            if len(ids) == 1 and ids[0] in self._slots:
+            if len(ids) == 1 and ids[0] in self._slots and not self._held:
                 self._held = ids
                 slot = self._slots[ids[0]]
                 return Pulled(self._pulled.numbers[slot : slot + 1].copy())
@@ -131,7 +129,7 @@ class Pending:
             for each in ids:
                 if each not in self._slots:
                     raise self._unknown(each)
-            self._held = frozenset(ids)
+            self._held = frozenset([*self._held, *ids])
             slots = [self._slots[each] for each in ids]
             return Pulled(self._pulled.numbers[slots])
 
@@ -183,11 +181,13 @@ class Pending:
         with self.lock:
             return self.opened is not None and self.opened.is_due(time)
 
-    def due(self, time: float) -> Due:
-        """Return the decisions whose windows are over."""
+    def hold_due(self, time: float) -> Due:
+        """Return the decisions whose windows are over, none of which is dropped until `release`."""
         with self.lock:
             assert self.opened is not None
-            return self.opened.due(time)
+            due = self.opened.due(time)
+            self._held = frozenset([*due.paid, *due.lost])
+            return due
 
     def tell(self, ids: Sequence[int], rewards: Sequence[float]) -> None:
         """Keep rewards until the windows of their decisions are over."""
@@ -250,7 +250,8 @@ class Pending:
         self._rows[slots] = rows
         self._features[slots] = features
         self._slots.update(zip(ids, slots, strict=True))
-        self._drop()
+        if self.drops:
+            self._drop()
 
     def _forget(self, ids: Iterable[int]) -> None:
         """Free the slots of decisions that wait."""

@@ -50,6 +50,8 @@ class Event(NamedTuple):
 class Unrecorded:
     """No log: what happens is in memory only."""
 
+    unfinished: Now | None = None  # what comes next, if an interrupt may have left it to come
+
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self.clock = clock
 
@@ -85,7 +87,7 @@ class Unrecorded:
         """Let decisions wait for their rewards; return their ids."""
         return pending.made(asked.first, picks.row, picks.features, self.now(), asked.deferred)
 
-    def rewarded(self, ids: Sequence[int], rewards: Any, coming: Now) -> Now:
+    def rewarded(self, coming: Now, ids: Sequence[int], rewards: Any) -> Now:
         """Return what comes after rewards were learned."""
         return coming
 
@@ -123,7 +125,7 @@ class Recorded(Unrecorded):
     def __init__(self, to: writer.Writer, clock: Callable[[], float] = time.time) -> None:
         super().__init__(clock)
         self.writer = to
-        self.unfinished: Now | None = None  # what comes next, if the file has it
+        self.unwritten: list[Event] = []  # decisions that were dropped while nothing could be written
         self.since = 0  # rewards since the last snapshot
 
     def decided(
@@ -139,18 +141,11 @@ class Recorded(Unrecorded):
         """Write a decision, and let it wait for its reward; return its id."""
         moment, first = self.now(), asked.first
         decision = pending.ids.offset + first
-        told = (pick.arm, pick.row, pick.features, chance, stderr, pick.forced, pick.converged, shown()[0], every)
-        with self.writer.lock:
+        with self.writer.lock, self.refusable(pending, asked, 1):
+            told = (pick.arm, pick.row, pick.features, chance, stderr, pick.forced, pick.converged, shown()[0], every)
+            self.make_room(pending, 1, moment)
             row = as_row(decision, self.writer.next(), moment, asked, first, decision, *told)
-            dropped = pending.drop_beyond(pending.limit - 1)
-            try:
-                if dropped:
-                    self.write([(writer.DECISION, [row])], [Event("dropped", each) for each in dropped], moment)
-                else:
-                    self.writer.one(writer.DECISION, row)
-            except (CannotWrite, InvalidArgument):
-                pending.give_back(first, 1)
-                raise
+            self.writer.one(writer.DECISION, row)
             return pending.made_one(first, pick.row, pick.features, moment, asked.deferred)
 
     def decided_many(
@@ -167,24 +162,41 @@ class Recorded(Unrecorded):
         moment, first, count = self.now(), asked.first, len(picks.row)
         start = pending.ids.offset + first
         nothing = [None] * count
-        columns = (picks.row, chances, stderrs, picks.forced, picks.converged)
-        places, *numbers = (nothing if each is None else np.asarray(each).tolist() for each in columns)
-        each = list(zip(picks.arm, places, picks.features, *numbers, shown(), every or nothing, strict=True))
-        with self.writer.lock:
+        with self.writer.lock, self.refusable(pending, asked, count):
+            columns = (picks.row, chances, stderrs, picks.forced, picks.converged)
+            places, *numbers = (nothing if each is None else np.asarray(each).tolist() for each in columns)
+            each = zip(picks.arm, places, picks.features, *numbers, shown(), every or nothing, strict=True)
+            self.make_room(pending, count, moment)
             seq = self.writer.next()
             rows = [as_row(start + i, seq + i, moment, asked, first + i, start, *told) for i, told in enumerate(each)]
-            dropped = pending.drop_beyond(max(pending.limit - count, 0))
-            try:
-                self.write([(writer.DECISION, rows)], [Event("dropped", each) for each in dropped], moment)
-            except (CannotWrite, InvalidArgument):
-                pending.give_back(first, count)
-                raise
+            self.write([(writer.DECISION, rows)], [], moment)
             return pending.made(first, picks.row, picks.features, moment, asked.deferred)
 
-    def rewarded(self, ids: Sequence[int], rewards: Any, coming: Now) -> Now:
+    @contextlib.contextmanager
+    def refusable(self, pending: Pending, asked: Asked, count: int) -> Iterator[None]:
+        """Free the numbers of decisions that cannot be written."""
+        try:
+            yield
+        except (CannotWrite, InvalidArgument):
+            pending.give_back(asked.first, count)
+            raise
+
+    def make_room(self, pending: Pending, count: int, moment: float) -> None:
+        """Drop the oldest decisions that are too many with `count` more."""
+        self.unwritten += [Event("dropped", each) for each in pending.drop_beyond(max(pending.limit - count, 0))]
+        self.catch_up(moment)
+
+    def catch_up(self, moment: float) -> None:
+        """Write what has happened in memory and could not be written then, before anything else is written."""
+        if self.unwritten:
+            self.write([], self.unwritten, moment)
+            self.unwritten = []
+
+    def rewarded(self, coming: Now, ids: Sequence[int], rewards: Any) -> Now:
         """Write rewards that were learned; return what comes next, with its version."""
         moment = self.now()
         with self.writer.lock:
+            self.catch_up(moment)
             seq = self.writer.next()
             coming = coming._replace(version=seq + len(ids) - 1)
             with self.finishing(coming):
@@ -206,12 +218,14 @@ class Recorded(Unrecorded):
         """Write rewards that are learned later."""
         moment = self.now()
         with self.writer.lock:
+            self.catch_up(moment)
             rows = reward_rows(ids, rewards, self.writer.next(), moment, 0)
             self.write([(writer.REWARD, rows)], [], moment)
 
     def closed(self, due: Due, time: float, coming: Now) -> Now:
         """Write that windows were closed, and the rewards that decisions have by default; return what comes next."""
         with self.writer.lock:
+            self.catch_up(time)
             seq = self.writer.next()
             rows = reward_rows(due.defaulted, [due.default] * len(due.defaulted), seq, time, 1)
             coming = coming._replace(version=seq + len(rows))
@@ -224,6 +238,7 @@ class Recorded(Unrecorded):
         """Write what else happened; return what comes next, with its version."""
         moment = self.now()
         with self.writer.lock:
+            self.catch_up(moment)
             coming = coming._replace(version=self.writer.next() + len(events) - 1)
             with self.finishing(coming):
                 self.write([], events, moment)
@@ -248,7 +263,7 @@ class Recorded(Unrecorded):
             return coming if self.writer.has(coming.version) else now
 
     def write(self, statements: Sequence[writer.Rows], events: Sequence[Event], time: float) -> None:
-        """Write rows that have numbers already, and events after them, all of them or none."""
+        """Write rows that have the next numbers, and events after them, all of them or none."""
         count = sum(len(rows) for _, rows in statements)
         seq = self.writer.next() + count
         rows = [(seq + i, time, *event) for i, event in enumerate(events)]

@@ -20,7 +20,6 @@ import numpy as np
 
 from explorax.agent import archive, snapshot
 from explorax.agent.live import Live, earlier_of
-from explorax.agent.pending import NO_LIMIT
 from explorax.agent.recording import Recorded, read
 from explorax.errors import InvalidArgument, InvalidLog
 from explorax.log import schema, writer
@@ -77,7 +76,7 @@ class Rewarded(NamedTuple):
     def replay(self, live: Live) -> None:
         """Learn the rewards, or keep them until the windows of their decisions are over."""
         if live.window is None:
-            live.take_in(self.ids, np.array(self.rewards), lambda coming: coming)
+            live.take_in(self.ids, np.array(self.rewards), lambda coming, *_: coming)
         else:
             live.pending.tell(self.ids, self.rewards)
 
@@ -151,7 +150,7 @@ def begin(live: Live, path: object, durability: str, clock: Callable[[], float])
 
 def go_on(live: Live, to: writer.Writer, clock: Callable[[], float]) -> None:
     """Log from now on."""
-    live.record = Recorded(to, clock)
+    live.record, live.pending.drops = Recorded(to, clock), False
     kept = weakref.ref(live)  # so that an agent that nobody holds any more is gone, and its file closed
     live.dump = partial(dump, kept)
     weakref.finalize(live, to.close)
@@ -190,10 +189,9 @@ def newest(connection: sqlite3.Connection, path: Path) -> tuple[int, bytes]:
 
 def replay(live: Live, connection: sqlite3.Connection, seq: int) -> None:
     """Let all happen again that has a higher number than `seq`."""
-    limit, live.pending.limit = live.pending.limit, NO_LIMIT
+    live.pending.drops = False
     for step in steps(connection, seq):
         step.replay(live)
-    live.pending.limit = limit
     (version,) = connection.execute(VERSION if live.window else VERSION_AT_ONCE).fetchone()
     live.now = live.now._replace(version=version or 0)
 

@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from explorax.agent.compiled import check_possible
 from explorax.checks import check_positive, is_number
-from explorax.errors import InvalidArgument
+from explorax.errors import InvalidArgument, InvalidReward
+from explorax.policies.base import Policy
 
 
 class Window(NamedTuple):
@@ -47,6 +49,17 @@ class Window(NamedTuple):
                 "for example 0.0."
             )
         return cls(float(seconds), None if default is None else float(default))
+
+    def check(self, policy: Policy, dtype: str) -> None:
+        """Raise if the policy cannot learn the default."""
+        if self.default is None:
+            return
+        try:
+            check_possible(policy, self.default, dtype)
+        except InvalidReward as error:
+            raise InvalidReward(
+                f"default_reward must be a reward that the policy can learn, got {self.default:g}: {error}"
+            ) from error
 
 
 class Due(NamedTuple):

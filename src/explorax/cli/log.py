@@ -132,11 +132,17 @@ def print_summary(found: "Summary") -> None:
     if found.reward_window is not None:
         lines.insert(3, ["window", f"{found.reward_window:g} s"])
     if found.retired:
-        lines.insert(3, ["retired", ", ".join(map(str, found.retired))])
+        lines.insert(3, ["retired", ", ".join(map(as_name, found.retired))])
     print(table(lines, left=2))
     if found.arms:
         cells = [
-            [str(arm), grouped(count), f"{100 * share:.1f} %", grouped(rewards), "-" if mean is None else f"{mean:.6g}"]
+            [
+                as_name(arm),
+                grouped(count),
+                f"{100 * share:.1f} %",
+                grouped(rewards),
+                "-" if mean is None else f"{mean:.6g}",
+            ]
             for arm, count, share, rewards, mean in found.arms[:MOST_ARMS]
         ]
         print("\n" + table([["arm", "decisions", "share", "rewards", "mean reward"], *cells]))
@@ -156,7 +162,14 @@ def as_text(value: Any, name: str) -> str:
         return as_time(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return as_name(value) if isinstance(value, str) else json.dumps(value)
+
+
+def as_name(name: Any) -> str:
+    """Return a name on one line; one with control characters is quoted, which leaves terminals alone."""
+    return str(name) if str(name).isprintable() else json.dumps(name)
 
 
 def as_time(seconds: float | None) -> str:

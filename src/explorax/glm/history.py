@@ -38,8 +38,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from explorax.batching import add, where_needed
-from explorax.checks import check_whole, is_known, is_number
+from explorax.checks import is_known
 from explorax.errors import HistoryFull, InvalidArgument
+from explorax.glm.weighted import Weighted
 
 MOSTLY_ROUNDING = 0.01  # share of a sum of squares below which what a subtraction leaves is counted anew
 
@@ -277,6 +278,19 @@ class Rows(NamedTuple):
             seen=jnp.full_like(rows.seen, taken),
         )
 
+    def appended(self, rewards: Weighted) -> "Rows":
+        """Return this history with rewards that have weights; not for compiled code.  Raises like `check_room`."""
+        count = len(rewards.weights)
+        check_room(self, count)
+        last = jnp.arange(max(0, count - self.capacity), count)  # the others would be overwritten
+        places = (int(self.seen) + last) % self.capacity
+        return self._replace(
+            features=self.features.at[places].set(rewards.features[last]),
+            counts=self.counts.at[places].set(rewards.weights[last]),
+            sums=self.sums.at[places].set((rewards.weights * rewards.rewards)[last]),
+            seen=self.seen + count,
+        )
+
     def resized_like(self, empty: "Rows") -> "Rows":
         """Return this history with the capacity of an empty one; raise if rewards were forgotten and it differs."""
         if self.capacity != empty.capacity and int(self.seen) > self.capacity:
@@ -360,21 +374,6 @@ def limited_rows(state: Any) -> list[Rows]:
     """Return the histories in the state of a policy that may get full, because they do not forget."""
     parts = jax.tree.leaves(state, is_leaf=lambda part: isinstance(part, Rows))
     return [part for part in parts if isinstance(part, Rows) and not np.any(part.forgets)]
-
-
-def check_forgetting(discount: object, window: object) -> None:
-    """Raise `InvalidArgument` if a discount or a window is out of its range, or if both are given."""
-    if not (isinstance(discount, int | float) and is_number(discount) and 0 < discount <= 1):
-        raise InvalidArgument(
-            f"discount must be a number above 0 and at most 1, got {discount!r}. 0.999 remembers about 1000 rewards, "
-            "1 remembers all."
-        )
-    if window is not None:
-        check_whole("window", window, 1)
-        if discount < 1:
-            raise InvalidArgument(
-                f"discount must be 1 with a window, got {discount!r} with window={window!r}. Give only one of the two."
-            )
 
 
 def discounted(counts: Array, sums: Array, discount: ArrayLike) -> tuple[Array, Array]:

@@ -3,11 +3,11 @@
 The features of the arms are not in such a table.  The context is; with unit vectors for the arms it gives features.
 """
 
-import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def read_exported(path: Path, by_default: bool) -> LoggedData:
     arrow = optional("pyarrow", PURPOSE)
     try:
         table = read_columns(path)
-    except (arrow.ArrowException, OSError, ValueError, StopIteration) as error:
+    except (arrow.ArrowException, OSError, ValueError) as error:
         raise InvalidLog(f"{path} cannot be read as a table of a log: {error}. Export the log again.") from error
     missing = [name for name in NEEDED if name not in table.column_names]
     if missing:
@@ -93,17 +93,30 @@ def read_columns(path: Path) -> Any:
             names = [name for name in parquet.read_schema(path).names if not name.startswith(FEATURE)]
             return parquet.read_table(path, columns=names)
     with open(path, encoding="utf-8", newline="") as text:
-        names = [name for name in next(csv.reader(text)) if not name.startswith(FEATURE)]
+        header, first = fields_of(text), fields_of(text)
+    names = [name.strip('"') for name in header]
+    kept = [name for name in names if not name.startswith(FEATURE)]
     arrow, reader = optional("pyarrow", PURPOSE), optional("pyarrow.csv", PURPOSE)
-    texts = dict.fromkeys(("arm", "status", "on_offer", "all_propensities"), arrow.string())
+    texts = ["arm", "status", "on_offer", "all_propensities"]
+    texts += [name for name, value in zip(names, first, strict=False) if value.startswith('"')]  # also if like numbers
+    types = dict.fromkeys(("propensity", "reward"), arrow.float64()) | {"by_default": arrow.bool_()}
     options = reader.ConvertOptions(
-        include_columns=names,
-        column_types={**texts, "by_default": arrow.bool_(), "propensity": arrow.float64(), "reward": arrow.float64()},
+        include_columns=kept,
+        column_types=types | dict.fromkeys(texts, arrow.string()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    return reader.read_csv(path, convert_options=options)
+    return reader.read_csv(path, convert_options=options, parse_options=reader.ParseOptions(newlines_in_values=True))
+
+
+def fields_of(text: TextIO) -> list[str]:
+    """Return the fields of the next row of a CSV file, with their quotes, in which there may be line feeds."""
+    row = text.readline()
+    while row.count('"') % 2:
+        more = text.readline()
+        row += more or '"'
+    return re.findall(r'(?:^|,)((?:[^",]|"[^"]*")*)', row.rstrip("\r\n"))
 
 
 def named(arm: Any, on_offer: list[Any]) -> Any:

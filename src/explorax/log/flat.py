@@ -73,11 +73,11 @@ def log_table(path: str | os.PathLike[str], *, package: str = "pandas") -> Any:
     """
     if package not in PACKAGES:
         raise UnknownName("package", package, PACKAGES)
-    arrow = optional("pyarrow", PURPOSE)
+    arrow, wanted = optional("pyarrow", PURPOSE), optional(package, PURPOSE, "dev")
     with rows_of(checked_path(path)) as table:
         found = arrow.Table.from_batches(list(table.batches), table.schema)
     if package == "polars":
-        return optional("polars", PURPOSE, "dev").from_arrow(found)
+        return wanted.from_arrow(found)
     return found.to_pandas() if package == "pandas" else found
 
 
@@ -164,7 +164,7 @@ class Offers:
 
     def __init__(self, start: Began, known: Versions) -> None:
         self.own, self.size = start.source.named, start.source.n_features * np.dtype(start.source.dtype).itemsize
-        self.known, self.of_version = known, functools.lru_cache(1000)(self.own_in)
+        self.known, self.texts = known, functools.lru_cache(1000)(self.text)
 
     def listed(self, names: str | None, version: int, size: int | None) -> str | None:
         """Return the names of the arms on offer in a decision.
@@ -180,14 +180,16 @@ class Offers:
         if names is not None:
             return names
         if self.own:
-            return self.of_version(version)
+            return self.texts(
+                self.known.on_offer[np.searchsorted(self.known.switches, version, side="right")].tobytes()
+            )
         return None if size is None else json.dumps(list(range(size // self.size)))
 
     def ordered(self, names: str | None, version: int) -> bool:
         """Tell whether it is known in which order a decision has the arms on offer."""
         return names is not None or version < self.known.sure_below
 
-    def own_in(self, version: int) -> str:
-        """Return the names of the agent's own arms that were on offer in a version."""
-        mask = self.known.offered(np.array([version]))[0]
-        return json.dumps([name for name, on in zip(self.known.names, mask.tolist(), strict=True) if on])
+    def text(self, mask: bytes) -> str:
+        """Return the names of the agent's own arms in a mask."""
+        pairs = zip(self.known.names, np.frombuffer(mask, bool).tolist(), strict=True)
+        return json.dumps([name for name, on in pairs if on])

@@ -111,6 +111,7 @@ def read_log(path: str | os.PathLike[str], *, rewards: str = "known") -> LoggedD
 def gathered(connection: sqlite3.Connection, read: Reader, start: Began, which: str, path: Path) -> LoggedData:
     """Return the decisions whose rewards are known."""
     statuses = Statuses(connection, start.window)
+    counts = statuses.counts()
     plain: list[tuple[np.ndarray, ...]] = []
     for rows in statuses.rows(COLUMNS, f"{STATUS} = 'known' {which}"):
         batch = Batch(*zip(*rows, strict=True))
@@ -125,7 +126,7 @@ def gathered(connection: sqlite3.Connection, read: Reader, start: Began, which: 
         propensities=None if np.isnan(propensities).any() else propensities,
         times=times,
         ids=ids,
-        left_out=sum(statuses.counts()[each] for each in ("known", *UNKNOWN)) - len(ids),
+        left_out=sum(counts[each] for each in ("known", *UNKNOWN)) - len(ids),
         **read.fields(),
     )
 

@@ -13,10 +13,10 @@ which rewards it knew.
 
 **Columns of a decision.**  `number` determines its randomness; `call` is the id of the first decision of the same call.
 `arm` is the name of the arm (NULL for a point of an infinite set), `row` its place among the arms and `features` its
-features.  `propensity` is NULL where the arm has no probability.  `deferred` is 1 for a
-decision that teaches nothing unless it is activated.  `names` lists the arms on offer as JSON (NULL: all of the agent's own
-that were on offer in this version), `arms` holds the features of arms that were given with the decision, `context` the
-context as JSON, and `every` the probability of each arm on offer, if that was asked for.  Arrays are little-endian.
+features.  `propensity` is NULL where the arm has no probability.  `deferred` is 1 for a decision that teaches nothing
+unless it is activated.  `names` lists the arms on offer as JSON (NULL: all of the agent's own that were on offer in
+this version), `arms` holds the features of arms that were given with the decision, `context` the context as JSON, and
+`every` the probability of each arm on offer, if that was asked for.  Arrays are little-endian.
 
 **WAL.**  One process writes, any number of others may read meanwhile.  A file that is copied while an agent writes it
 needs its companions `-wal` and `-shm`; `explorax log export` makes a copy that needs none.
@@ -35,14 +35,14 @@ MAGIC = b"SQLite format 3\0"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE decisions (
-    id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time REAL NOT NULL, number INTEGER NOT NULL, call INTEGER NOT NULL,
-    version INTEGER NOT NULL, arm, row INTEGER NOT NULL, features BLOB NOT NULL, propensity REAL, stderr REAL,
-    forced INTEGER NOT NULL, converged INTEGER NOT NULL, deferred INTEGER NOT NULL, names TEXT, arms BLOB,
-    context TEXT, every BLOB
+    id INTEGER PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, time REAL NOT NULL, number INTEGER NOT NULL,
+    call INTEGER NOT NULL, version INTEGER NOT NULL, arm, row INTEGER NOT NULL, features BLOB NOT NULL,
+    propensity REAL, stderr REAL, forced INTEGER NOT NULL, converged INTEGER NOT NULL, deferred INTEGER NOT NULL,
+    names TEXT, arms BLOB, context TEXT, every BLOB
 );
 CREATE TABLE rewards (
-    decision INTEGER PRIMARY KEY, seq INTEGER NOT NULL, time REAL NOT NULL, call INTEGER NOT NULL, reward REAL NOT NULL,
-    by_default INTEGER NOT NULL
+    decision INTEGER PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, time REAL NOT NULL, call INTEGER NOT NULL,
+    reward REAL NOT NULL, by_default INTEGER NOT NULL
 );
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, decision INTEGER, name, content

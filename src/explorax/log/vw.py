@@ -32,7 +32,7 @@ from explorax.log.data import LoggedData
 from explorax.log.features import ContextFeatures, FixedFeatures, with_one
 
 BLOCK = 1000  # rows whose features are in memory at a time while writing
-WHOLE = re.compile(r"-?\d+")
+WHOLE = re.compile(r"-?[0-9]+")
 Cells = Mapping[tuple[str, str], float]  # namespace and name of a feature -> its value
 
 
@@ -136,12 +136,12 @@ def escaped(name: Any) -> str:
     if isinstance(name, int):
         return str(name)
     first = f"%{ord(name[0]):02X}" if WHOLE.fullmatch(name) else ""
-    return first + quote(name[1:] if first else name, safe="")
+    return first + quote(name[1:] if first else name, safe="", errors="surrogatepass")
 
 
 def unescaped(word: str) -> Any:
     """Return the name that `escaped` was given."""
-    return int(word) if WHOLE.fullmatch(word) else unquote(word)
+    return int(word) if WHOLE.fullmatch(word) else unquote(word, errors="surrogatepass")
 
 
 # Reading

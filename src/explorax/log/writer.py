@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from explorax.errors import CannotWrite, InvalidArgument, UnknownName
-from explorax.files import acquire, remove_leftovers, temporary, writing
+from explorax.files import acquire, remove_leftovers, sync_folder, temporary, writing
 from explorax.log import schema
 
 SYNCHRONOUS = {"process": "OFF", "power": "FULL"}
@@ -67,6 +67,7 @@ def create(path: Path, about: Mapping[str, Any], time: float, snapshot: bytes) -
             finally:
                 connection.close()
             os.replace(beside, path)
+            sync_folder(path.parent)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from jax import Array
 from jax.typing import ArrayLike
 
+from explorax.glm.weighted import Weighted
+
 State = Any  # a pytree of arrays; each policy has its own
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -240,6 +242,44 @@ class AdoptFn(Protocol):
         """
 
 
+class AbsorbFn(Protocol):
+    """The function `absorb` of a policy."""
+
+    def __call__(self, state: State, rewards: Weighted, /) -> State:
+        """Return the state after rewards that have weights, learned all at once.
+
+        Args:
+            state: The state of the policy.
+            rewards: The rewards, each of which counts as if it had come as often as its weight says.
+
+        Returns:
+            The new state, with the same structure and shapes.
+
+        Raises:
+            InvalidArgument: If the policy has a window, out of which such rewards cannot be taken again.
+            HistoryFull: If the policy has no room for the rewards.
+        """
+
+
+class PriorFn(Protocol):
+    """The function `prior` of a policy."""
+
+    def __call__(self, state: State, mean: ArrayLike, precision: ArrayLike, /) -> Weighted:
+        """Return the rewards that stand for a prior of the parameters.
+
+        Args:
+            state: The state of the policy, before its first reward.
+            mean: The mean of the prior, of shape (d,).
+            precision: The precision of the prior, of shape (d, d).
+
+        Returns:
+            The rewards, one for each feature.
+
+        Raises:
+            InvalidArgument: If the precision is not a symmetric matrix that is larger than the ridge.
+        """
+
+
 class CompleteFn(Protocol):
     """The function `complete` of a policy."""
 
@@ -274,6 +314,8 @@ class Policy(NamedTuple):
         redraw: Repeats the last training of a network with other noise; see `RedrawFn`.
         adopt: Carries over a state that was learned with other settings; see `AdoptFn`.
         complete: Computes the arrays of a state that follow from its other arrays; see `CompleteFn`.
+        absorb: Learns rewards that have weights; see `AbsorbFn`.
+        prior: Returns the rewards that stand for a prior; see `PriorFn`.
         recipe: The name and the settings with which the policy was built.
         part: What distinguishes the policy from others that learn alike, with which a study merges it (`merged`).
         siblings: The functions `act` of all policies with which it was merged, and its own: one program plays them all.
@@ -305,6 +347,8 @@ class Policy(NamedTuple):
     redraw: RedrawFn | None = None
     adopt: AdoptFn | None = None
     complete: CompleteFn | None = None
+    absorb: AbsorbFn | None = None
+    prior: PriorFn | None = None
     recipe: Recipe | None = None
     part: Any = None  # a `glm_model.Part`
     siblings: "tuple[ActFn, ...]" = ()

@@ -17,7 +17,6 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.glm import families
 from explorax.glm.families import Family
 from explorax.glm.fit import check_fit_settings
-from explorax.glm.history import check_forgetting
 from explorax.glm.memory import builder_of
 from explorax.glm.memory.base import Estimator, Wanted
 from explorax.policies import exploration, glm_state
@@ -26,14 +25,16 @@ from explorax.policies.checked import Program, check_design, checked_init, compi
 from explorax.policies.glm_state import (
     AnyState,
     GLMState,
+    absorb,
     adopt,
     complete,
     expected_arrays,
     extension,
     learn,
+    prior,
     unrewarded,
 )
-from explorax.policies.settings import GLMSettings
+from explorax.policies.settings import GLMSettings, check_forgetting
 
 # (estimator, key, state, arms) -> scores, converged
 Rule = Callable[[Estimator, Array, Any, Array], tuple[Array, Array]]
@@ -344,6 +345,8 @@ class GLMModel:
             unrewarded=unrewarded,
             adopt=partial(adopt, estimator),
             complete=partial(complete, estimator),
+            absorb=partial(absorb, estimator) if learn is glm_state.learn else None,
+            prior=partial(prior, estimator) if learn is glm_state.learn else None,
             part=Part(rule, estimator, self, numbers, widths, roots) if shares else None,
             stationary=True,  # a rule is not told t
         )

@@ -11,8 +11,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from explorax.glm.memory.base import Estimator, Memory, same_numbers
+from explorax.glm.prior import rewards_of_prior
+from explorax.glm.weighted import Weighted
 from explorax.policies.base import ExtendFn
 from explorax.policies.checked import Expected
 from explorax.policies.exploration import Exploration
@@ -79,6 +82,16 @@ def adopt(estimator: Estimator, state: AnyState, fresh: AnyState) -> AnyState:
 def complete(estimator: Estimator, state: AnyState) -> AnyState:
     """Return the state with the arrays that follow from others, which the snapshot of a former format may lack."""
     return state._replace(memory=state.memory.completed(estimator, state.ridge))
+
+
+def absorb(estimator: Estimator, state: AnyState, rewards: Weighted) -> AnyState:
+    """Return the state after rewards that have weights, learned all at once."""
+    return state._replace(memory=state.memory.absorbed(estimator, state.ridge, rewards))
+
+
+def prior(estimator: Estimator, state: AnyState, mean: ArrayLike, precision: ArrayLike) -> Weighted:
+    """Return the rewards that stand for a prior of the parameters."""
+    return rewards_of_prior(estimator.family, float(state.ridge), mean, precision)
 
 
 def unrewarded(state: AnyState) -> Array | None:

@@ -28,13 +28,15 @@ from explorax.builders import filled
 from explorax.checks import can_be_squared, check_positive, is_known
 from explorax.errors import InvalidArgument
 from explorax.glm import families
-from explorax.glm.history import Moments, check_forgetting
+from explorax.glm.history import Moments, weighted_gram
 from explorax.glm.linalg import Factor, factorize, grown_inverse
+from explorax.glm.prior import rewards_of_prior
+from explorax.glm.weighted import Weighted
 from explorax.policies import exploration
 from explorax.policies.base import Action, Policy
 from explorax.policies.checked import Expected, check_design, checked, size_and_dtype
 from explorax.policies.confidence import check_confidence, failure
-from explorax.policies.settings import LinearSettings
+from explorax.policies.settings import LinearSettings, check_forgetting
 
 # The family that least squares models, and one on which it is played as a misspecified baseline.
 FAMILIES = ("gaussian", "bernoulli")
@@ -191,7 +193,26 @@ class LinearModel:
             expected=expected_arrays,
             check=check_finite_rewards,
             families=FAMILIES,
-        )._replace(complete=LinearState.completed, stationary=stationary)
+        )._replace(complete=LinearState.completed, absorb=absorbed, prior=prior, stationary=stationary)
+
+
+def absorbed(state: LinearState, rewards: Weighted) -> LinearState:
+    """Return the state after rewards that have weights, learned all at once; raise if there is a window."""
+    if state.history.recent is not None:
+        raise InvalidArgument(
+            "window must be None to learn rewards with weights, because they cannot be taken out again, got a window. "
+            "Give a discount in place of the window."
+        )
+    history = state.history._replace(
+        second=state.history.second + weighted_gram(rewards.features, rewards.weights),
+        cross=state.history.cross + (rewards.weights * rewards.rewards) @ rewards.features,
+    )
+    return state._replace(history=history, regression=Regression.of(history, state.ridge))
+
+
+def prior(state: LinearState, mean: ArrayLike, precision: ArrayLike) -> Weighted:
+    """Return the rewards that stand for a prior of the parameters."""
+    return rewards_of_prior(families.gaussian, float(state.ridge), mean, precision)
 
 
 def ridge_regression(history: Moments, ridge: float | Array) -> tuple[Array, Factor]:

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypedDict
 from jax import Array
 
 from explorax.builders import Setting
+from explorax.checks import check_whole, is_number
+from explorax.errors import InvalidArgument
 from explorax.glm.families import Family
 from explorax.glm.memory import Builder
 from explorax.networks import Network
@@ -217,3 +219,18 @@ class DeepSettings(TypedDict, total=False):
         Loss | None,
         Setting(None, "A function (scores, rewards) -> losses.", "the negative log-likelihood of the family"),
     ]
+
+
+def check_forgetting(discount: object, window: object) -> None:
+    """Raise `InvalidArgument` if a discount or a window is out of its range, or if both are given."""
+    if not (isinstance(discount, int | float) and is_number(discount) and 0 < discount <= 1):
+        raise InvalidArgument(
+            f"discount must be a number above 0 and at most 1, got {discount!r}. 0.999 remembers about 1000 rewards, "
+            "1 remembers all."
+        )
+    if window is not None:
+        check_whole("window", window, 1)
+        if discount < 1:
+            raise InvalidArgument(
+                f"discount must be 1 with a window, got {discount!r} with window={window!r}. Give only one of the two."
+            )

@@ -1,28 +1,15 @@
 """What memories share: how they forget, what a policy wants of them, and fits around an estimate."""
 
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from explorax.errors import InvalidArgument
 from explorax.glm import families
-from explorax.glm.fit import default_tolerance, fit
-from explorax.glm.history import Grouped
+from explorax.glm.fit import default_tolerance
 from explorax.glm.memory import constant, exact
-from explorax.glm.memory.base import (
-    GRAM_RIDGE,
-    Estimator,
-    check_adoptable,
-    exact_root,
-    exact_widths,
-    same_numbers,
-    tilted_fit,
-)
-from explorax.glm.problem import hessian, posed
+from explorax.glm.memory.base import GRAM_RIDGE, Estimator, check_adoptable, same_numbers
 from tests.glm.memory.wanted import wanted
 
-RNG = np.random.default_rng(8)
-PAST = Grouped(jnp.asarray(RNG.normal(size=(7, 3))), jnp.full(7, 5.0), jnp.asarray(RNG.integers(0, 6, 7).astype(float)))
 RIDGE = jnp.asarray(0.5)
 
 
@@ -38,24 +25,6 @@ def test_optimists_that_forget_add_the_ridge_to_their_gram_matrix():
     assert added() == added(widths=True) == added(discount=0.9) == GRAM_RIDGE
     assert added(widths=True, discount=0.9) == added(widths=True, window=4) == pytest.approx(0.7)
     assert (wanted(3, discount=0.9).forgets, wanted(3, window=4).forgets, wanted(3).forgets) == (True, True, False)
-
-
-def test_a_tilted_fit_is_that_of_tilted_rewards():
-    estimator, tilt = Estimator(families.bernoulli), jnp.asarray([1.0, -2.0, 0.3])
-    plain = fit("bernoulli", PAST, ridge=0.5)
-    found = tilted_fit(estimator, PAST, RIDGE, plain.theta, plain.converged, tilt)
-    assert found.converged
-    np.testing.assert_allclose(found.theta, fit("bernoulli", PAST, ridge=0.5, tilt=tilt).theta, rtol=1e-7)
-
-
-def test_roots_and_widths_from_rows():
-    theta = jnp.asarray([0.2, -0.4, 1.0])
-    root = exact_root(Estimator(families.poisson), PAST, RIDGE, theta)
-    curvature = hessian(families.poisson, posed(PAST, ridge=0.5), theta)
-    np.testing.assert_allclose(root.T @ curvature @ root, np.eye(3), atol=1e-9)
-    gram = np.asarray(PAST.gram())
-    norms = np.sqrt(np.sum(PAST.features @ np.linalg.inv(gram + 0.1 * np.eye(3)) * PAST.features, axis=1))
-    np.testing.assert_allclose(exact_widths(PAST.features, PAST.gram(), 0.1), norms, rtol=1e-9)
 
 
 def test_pasts_of_another_kind_are_not_adopted():

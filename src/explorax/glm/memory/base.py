@@ -20,13 +20,12 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from explorax.batching import where_needed
 from explorax.errors import InvalidArgument
 from explorax.glm.families import Family
-from explorax.glm.fit import Fit, allowed_error, default_tolerance, newton
+from explorax.glm.fit import Fit, default_tolerance, newton
 from explorax.glm.history import Grouped, Recent, Rows
-from explorax.glm.linalg import factorize
-from explorax.glm.problem import WeightedRows, hessian, posed
+from explorax.glm.problem import WeightedRows
+from explorax.glm.weighted import Weighted
 
 GRAM_RIDGE = 1e-6  # what is added to G, so that it has an inverse while the rows do not span the space
 
@@ -284,6 +283,22 @@ class Memory(Protocol):
             HistoryFull: If the old memory keeps more rewards than this one has room for.
         """
 
+    def absorbed(self, estimator: Estimator, ridge: Array, rewards: Weighted) -> Self:
+        """Learn rewards that have weights, all at once; not for compiled code.
+
+        Args:
+            estimator: The family and the tolerances of fits.
+            ridge: The penalty λ, a scalar.
+            rewards: The rewards.
+
+        Returns:
+            The memory with the rewards, and with the estimate after them.
+
+        Raises:
+            InvalidArgument: If the memory has a window, out of which it could not take them again.
+            HistoryFull: If there is no room for the rewards.
+        """
+
     def unrewarded(self) -> Array | None:
         """Return a vector (K,) that is true for the fixed arms without rewards; None if nothing is kept by arm."""
 
@@ -337,33 +352,6 @@ class RowMemory(Memory, Protocol):
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return the weighted sum Σ w_i x_i of the rows, of shape (d,)."""
-
-
-def tilted_fit(
-    estimator: Estimator, past: Grouped | Rows, ridge: Array, theta: Array, converged: Array, tilt: Array
-) -> Fit:
-    """Fit a past with a tilt, starting from the estimate θ without it, and judge convergence as that of a draw."""
-    found = estimator.fit_tilted(past, ridge, theta, tilt)
-    last_step = estimator.last_step(tilt.dtype)
-
-    def is_right(past: Grouped | Rows, move: Array, score_error: Array) -> Array:
-        moved = posed(past, ridge=0.0).largest(past.features @ move)
-        return score_error <= allowed_error(estimator.family, past, last_step, moved)
-
-    # A draw around an estimate that is right itself may err by a share of its noise.
-    looked_at = past, found.theta - theta, found.score_error
-    right = where_needed(~found.converged & converged, is_right, looked_at, found.converged)
-    return found._replace(converged=right)
-
-
-def exact_root(estimator: Estimator, past: WeightedRows, ridge: Array, theta: Array) -> Array:
-    """Compute a root W of the inverse curvature, W Wᵀ = H(θ)⁻¹, from the rows."""
-    return factorize(hessian(estimator.family, posed(past, ridge=ridge), theta)).inverse_root()
-
-
-def exact_widths(arms: Array, gram: Array, floor: float | Array) -> Array:
-    """Compute ‖x_i‖ of each arm in the norm of (G + floor I)⁻¹, from the Gram matrix G."""
-    return factorize(gram + floor * jnp.eye(arms.shape[1], dtype=arms.dtype)).inverse_norms(arms)
 
 
 def check_adoptable(old: Memory, new: Memory) -> None:

@@ -18,8 +18,18 @@ from jax.typing import ArrayLike
 from explorax.glm.families import Family
 from explorax.glm.history import Rows, weighted_gram
 from explorax.glm.linalg import factorize
+from explorax.glm.memory.base import Estimator
 
 PASSES = 2  # Newton steps for each reward
+MOST_PASSES = 100  # as many times, if the rewards come all at once
+
+
+class Minimum(NamedTuple):
+    """The minimum of a parabola plus the losses of rewards."""
+
+    theta: Array  # (d,)
+    root: Array  # (d, d) the root W of H⁻¹ there
+    converged: bool
 
 
 class Buffer(NamedTuple):
@@ -67,3 +77,14 @@ class Buffer(NamedTuple):
             return (theta + length * direction, factor.inverse_root()), None
 
         return lax.scan(step, (theta, self.curvature), None, length=PASSES)[0]
+
+    def minimized(self, estimator: Estimator, theta: Array) -> Minimum:
+        """Return the minimum, found by Newton steps from θ until no score moves any more; not for compiled code."""
+        root = jnp.zeros_like(self.curvature)
+        for _ in range(MOST_PASSES):
+            before = theta
+            theta, root = self.descend(estimator.family, before)
+            moved = jnp.max(jnp.abs(self.rows.features @ (theta - before)))
+            if moved <= estimator.last_step(theta.dtype):
+                return Minimum(theta, root, True)
+        return Minimum(theta, root, False)

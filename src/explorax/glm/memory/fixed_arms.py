@@ -27,11 +27,10 @@ from explorax.glm.memory.base import (
     Memory,
     Wanted,
     check_adoptable,
-    exact_root,
-    exact_widths,
-    tilted_fit,
 )
+from explorax.glm.memory.fits import exact_root, exact_widths, tilted_fit
 from explorax.glm.warm import Warm
+from explorax.glm.weighted import Weighted
 
 
 class FixedArms(NamedTuple):
@@ -196,6 +195,20 @@ class FixedArms(NamedTuple):
         forgetting = self.forgetting._replace(recent=old.forgetting.recent)
         adopted = self._replace(past=old.past, theta_hat=found.theta, converged=found.converged, forgetting=forgetting)
         return adopted.extended(estimator, ridge, self.past.features)
+
+    def absorbed(self, estimator: Estimator, ridge: Array, rewards: Weighted) -> "FixedArms":
+        """Return the memory with rewards that have weights; raise if it has a window."""
+        if self.forgetting.recent is not None:
+            raise InvalidArgument(
+                "window must be None to learn rewards with weights, because they cannot be taken out again, got a "
+                "window. Give a discount in place of the window."
+            )
+        counts = self.past.counts.at[rewards.arms].add(rewards.weights)
+        sums = self.past.sums.at[rewards.arms].add(rewards.weights * rewards.rewards)
+        past = self.past._replace(counts=counts, sums=sums)
+        found = estimator.fit(past, ridge, self.theta_hat)
+        absorbed = self._replace(past=past, theta_hat=found.theta, converged=found.converged)
+        return absorbed.extended(estimator, ridge, past.features)
 
     def unrewarded(self) -> Array:
         """Return a vector (K,) that is true for the arms without rewards."""

@@ -29,10 +29,10 @@ from explorax.glm.memory.base import (
     Memory,
     Wanted,
     check_adoptable,
-    exact_widths,
-    tilted_fit,
 )
+from explorax.glm.memory.fits import exact_widths, tilted_fit
 from explorax.glm.problem import hessian, posed
+from explorax.glm.weighted import Weighted
 
 SIZES = (256, 2048)  # numbers of rows, beside the capacity, that work on rows is compiled for
 
@@ -188,6 +188,11 @@ class KeptRows(NamedTuple):
             )
         check_adoptable(old, self)
         return self.refitted(estimator, ridge, self.past.adopting(rows), old.theta_hat)
+
+    def absorbed(self, estimator: Estimator, ridge: Array, rewards: Weighted) -> "KeptRows":
+        """Return the memory with rewards that have weights; raise if there is no room for them."""
+        past = self.past.appended(rewards)
+        return self.refitted(estimator, ridge, past)
 
     def unrewarded(self) -> None:
         """Return None, because nothing is kept by arm."""

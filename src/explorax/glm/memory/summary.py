@@ -47,10 +47,19 @@ from explorax.checks import can_be_squared
 from explorax.errors import InvalidArgument
 from explorax.glm.history import Grouped, Rows, check_room
 from explorax.glm.linalg import factorize, shrinkage, stretch
-from explorax.glm.memory.base import Change, Estimator, Forgetting, Memory, Wanted, check_adoptable, exact_root
+from explorax.glm.memory.base import (
+    Change,
+    Estimator,
+    Forgetting,
+    Memory,
+    Wanted,
+    check_adoptable,
+)
 from explorax.glm.memory.buffer import Buffer
+from explorax.glm.memory.fits import exact_root
 from explorax.glm.memory.kept_rows import leaving
 from explorax.glm.proximal import residual_after
+from explorax.glm.weighted import Weighted
 
 
 class Summary(NamedTuple):
@@ -282,6 +291,25 @@ class Summary(NamedTuple):
     def with_buffer(self, empty: Buffer | None) -> "Summary":
         """Return the memory with an empty buffer that starts from its estimate, or without a buffer."""
         return self._replace(buffer=empty and empty.after(self.root, self.theta_hat))
+
+    def absorbed(self, estimator: Estimator, ridge: Array, rewards: Weighted) -> "Summary":
+        """Return the memory with rewards that have weights, by a refit if rows are kept, else around its parabola."""
+        if self.rows is not None:
+            rows = self.rows.appended(rewards)
+            return self.refitted(estimator, ridge, rows)
+        size, dtype = len(self.theta_hat), self.theta_hat.dtype
+        rows = Rows.of(len(rewards.weights), size, dtype, forgets=True).appended(rewards)
+        parabola = Buffer.of(1, size, dtype, ridge).after(self.root, self.theta_hat)
+        found = parabola._replace(rows=rows).minimized(estimator, self.theta_hat)
+        gram = factorize(self.gram_root @ self.gram_root.T + rows.gram())
+        absorbed = self._replace(
+            root=found.root,
+            gram_root=gram.root[:, None] * gram.lower,
+            gram_inverse=gram.inverse_root().T,
+            theta_hat=found.theta,
+            converged=self.converged & found.converged,
+        )
+        return absorbed.with_buffer(self.buffer and Buffer.of(self.buffer.rows.capacity, size, dtype, ridge))
 
     def unrewarded(self) -> None:
         """Return None, because nothing is kept by arm."""
