@@ -25,6 +25,7 @@ from contextlib import nullcontext
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,9 +135,9 @@ def failing(log: Log, problem: np.ndarray, wanted: dict[str, np.ndarray], seed: 
         )
         running = path("ips", scores).running()
         found[target, rows, "ips, anytime"] = outcome(means[-1], running.low[-1], running.high[-1], value)
-        for kind in ("asymptotic", "anytime"):
+        for kind, called in (("asymptotic", "normal"), ("anytime", "anytime")):
             estimate = ESTIMATORS["dr"].estimate(scores).value
-            found[target, rows, f"dr, {kind}"] = outcome(estimate, *interval(kind, "dr", scores)[:2], value)
+            found[target, rows, f"dr, {called}"] = outcome(estimate, *interval(kind, "dr", scores)[:2], value)
         model = ESTIMATORS["dm"].estimate(scores).value
         found[target, rows, "dm, normal"] = outcome(model, *interval("asymptotic", "dm", scores)[:2], value)
     return found
@@ -177,7 +178,7 @@ def worst(cells: dict[Key, Cell], player: str, rows: int, method: str, oracle: d
 def shown(cell: Cell | None, with_bias: bool) -> str:
     if cell is None:
         return ""
-    bias = f"{cell.bias:+.1f}, {cell.error:.2f}, " if with_bias else ""
+    bias = f"{round(cell.bias, 1) + 0.0:+.1f}, {cell.error:.2f}, " if with_bias else ""
     return f"{bias}{cell.coverage:.1%}, {cell.width:.2f}".replace("%", " %")
 
 
@@ -220,7 +221,14 @@ def failing_table(cells: dict[Key, Cell]) -> Iterator[str]:
             some = {key: cell for key, cell in cells.items() if key[3] == method and key[0] == player}
             key, cell = min(some.items(), key=lambda item: item[1].coverage)
             lines.append(
-                [method, player, key[1], str(key[2]), f"{cell.bias:+.1f}", f"{cell.coverage:.1%}".replace("%", " %")]
+                [
+                    method,
+                    player,
+                    key[1],
+                    str(key[2]),
+                    f"{round(cell.bias, 1) + 0.0:+.1f}",
+                    f"{cell.coverage:.1%}".replace("%", " %"),
+                ]
             )
     yield from rows_of(lines)
 
@@ -244,7 +252,11 @@ def tables(count: int, rounds: int, processes: int) -> Iterator[str]:
             fails |= gathered(each(partial(failing, problem=problem.table, wanted=wanted), made), name)
             print(f"{name}: done after {time.time() - began:.0f} s", flush=True)
     told = ", ".join(f"{name} {value:.3f}" for name, value in values(wanted, problem.table).items())
-    yield f"{count} logs of each kind, of up to {rounds} rows. Values of the targets: {told}."
+    yield fill(
+        f"{count} logs of each kind, of up to {rounds} rows. Values of the targets: {told}.",
+        100,
+        break_on_hyphens=False,
+    )
     yield from main_tables(cells, sizes, oracle)
     yield from failing_table(fails)
 
@@ -261,11 +273,13 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="how many processes evaluate")
     parser.add_argument("--page", type=Path, help="a page to put the tables into")
     asked = parser.parse_args()
+    if asked.page and not {BEGIN, END} <= set(asked.page.read_text("utf-8").splitlines()):
+        raise SystemExit(f"{asked.page} must have the lines {BEGIN} and {END}, between which the tables are put.")
     text = "\n".join(tables(asked.logs, asked.rounds, asked.processes))
     print(text)
     if asked.page:
         before, _, rest = asked.page.read_text("utf-8").partition(BEGIN)
-        write_atomically(asked.page, f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}".encode())
+        write_atomically(asked.page, f"{before}{BEGIN}\n{text}\n\n{END}{rest.partition(END)[2]}".encode())
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ def test_everything_is_escaped(png):
     found = Page(html)
     assert "script" not in found.tags
     assert sum(EVIL in text for text in found.text) > 10
-    picture = report._figure(report.Picture(png, EVIL, EVIL))
+    picture = report.figure(report.Picture(png, EVIL, EVIL))
     assert ("alt", EVIL) in Page(picture).attributes
 
 

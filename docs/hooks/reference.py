@@ -67,6 +67,12 @@ AREAS = {
         ("explorax.glm", "explorax.theory"),
         ("explorax.glm.history",),
     ),
+    "evaluation": Area(
+        "Evaluation",
+        "What other policies would have earned, from the log of the policy that decided. "
+        "[The guide](../evaluation.md) says which estimator and which interval to take.",
+        ("explorax.evaluation",),
+    ),
     "studies": Area(
         "Studies",
         "Comparisons that are worth keeping: settings as data, played on all cores, resumed, and written up. The "

@@ -103,6 +103,7 @@ def test_effective_rows():
     ("given", "kind", "said"),
     [
         (("drr", None, "glm"), UnknownName, "Did you mean 'dr'"),
+        ((3, None, "glm"), InvalidArgument, "estimator must be a name or several, got 3"),
         (("on_policy", None, "glm"), UnknownName, "got 'on_policy'"),
         (((), None, "glm"), InvalidArgument, "estimator must name different estimators"),
         ((("dr", "dr"), None, "glm"), InvalidArgument, "estimator must name different estimators"),

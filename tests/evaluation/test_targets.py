@@ -99,6 +99,16 @@ def test_an_agent_is_read_by_the_names_of_its_arms():
     assert probabilities(agent, log)[0, best[0]] == 0
 
 
+def test_an_agent_that_has_had_other_arms():
+    """Its table has room for more arms than the log knows, and rows of arms that are gone."""
+    agent = agent_of(explorax.epsilon_greedy(epsilon=0.3))
+    agent.add_arm("gone", [0.9, 0.9])
+    agent.retire_arm("gone")
+    agent.update_arm("b", [2.0, 2.0])
+    found, told = probabilities(agent, logged())[0], agent.propensities()
+    np.testing.assert_allclose(found, [dict(zip(told.arms, told.probabilities, strict=True))[name] for name in NAMES])
+
+
 def test_an_agent_whose_arms_change_takes_the_features_of_the_log():
     agent, log = explorax.Agent(explorax.lin_ucb(), n_features=2), logged(False)
     tables = log.features.table(np.arange(ROWS))

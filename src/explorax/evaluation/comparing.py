@@ -20,6 +20,8 @@ NORMALIZED = ("snips", "sndr")  # estimators that divide by the sum of the weigh
 
 def checked_estimators(estimator: str | Sequence[str], kind: str | None, reward_model: object) -> tuple[str, ...]:
     """Return the names of estimators; raise unless they are known and suit the kind of interval and the model."""
+    if not isinstance(estimator, Sequence):
+        raise InvalidArgument(f"estimator must be a name or several, got {shown(estimator)}. Give, for example, 'dr'.")
     names = (estimator,) if isinstance(estimator, str) else tuple(estimator)
     check_names("estimator", names, [name for name in ESTIMATORS if name != "on_policy"])
     modelled = [name for name in names if "model" in ESTIMATORS[name].needs]
@@ -65,7 +67,7 @@ def kind_for_averages(kind: str | None, scores: Scores) -> str:
             f"reward_range must be known for {kind} intervals, got None. Give the least and the largest reward that "
             "can ever be, or ask for asymptotic intervals."
         )
-    return kind or "anytime" if bounded else "asymptotic"
+    return (kind or "anytime") if bounded else "asymptotic"
 
 
 def all_values(found: Prepared, estimators: Sequence[str], kind: str | None, level: float) -> tuple[PolicyValue, ...]:

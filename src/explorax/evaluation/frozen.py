@@ -6,7 +6,7 @@ estimate without bias, and it knows nothing of the log; so estimates of the poli
 intervals hold for the policy that draws one of these repetitions at random.  The value of that policy differs from the
 value of the policy itself by about 0.5 / √(100 n / 8) of the range of rewards at most, which is little beside an
 interval from n rows: groups of eight rows share the noise of their repetitions.  Rows that are alike, as those with
-fixed arms are, share all repetitions, as many as they would have had apart, but at most 102 400.
+fixed arms are, share all repetitions, as many as they would have had apart, but at most 102 400 in a block.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,8 @@ def frozen(
 
     Args:
         policy: The policy.
-        state: The state, as `policy.init` or `policy.update` returned it.
+        state: The state, as `policy.init` or `policy.update` returned it; if it was made for fixed arms, they must be
+            those of the log, in the order of `log.names`.
         explore_floor: The probability with which an arm is drawn uniformly from those on offer.  Default: 0.
         decisions: The number of decisions made before, the `t` of `policy.act`.  Default: forced rounds are over, and
             t is 0.

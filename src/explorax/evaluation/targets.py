@@ -19,9 +19,8 @@ import numpy as np
 
 from explorax.agent import Agent
 from explorax.agent.compiled import check_possible, learn
-from explorax.agent.decider import Decider, checked_policy
+from explorax.agent.decider import checked_policy
 from explorax.agent.packing import Packed
-from explorax.agent.propensity import DRAWS
 from explorax.agent.pulled import Pulled
 from explorax.errors import HistoryFull, InvalidArgument, InvalidShape, shown
 from explorax.evaluation.frozen import Chances, Frozen
@@ -31,7 +30,6 @@ from explorax.log.data import LoggedData
 from explorax.policies.base import Policy, State
 
 LIMIT = 1e-6  # by how much probabilities may miss a sum of 1
-REPETITIONS = 10_000  # of a decision of an agent with arms of its own, which is made once for all rows alike
 TRAINED = (
     "{name} learned from the first {count} rows of the log, which are not evaluated, and did not learn after them."
 )
@@ -121,27 +119,26 @@ class OfAgent(Target):
                 f"policies must choose among the arms of the log, got an agent with the arm {missing[0]!r} on offer, "
                 "which the log does not know. Retire the arm in a copy of the agent (save and load)."
             )
-        draws = REPETITIONS if policy.redraw is None else DRAWS
-        self.decider = Decider(policy, live.decider.source, seed, draws, live.decider.known.floor)
-        self.now, self.count, self.names = live.now, agent.decisions, log.names
+        own, floor = live.now.arms, live.decider.known.floor
+        self.matrix = np.asarray(own.matrix, float)
         self.active = np.array([agent.arms.get(name, False) for name in log.names])
-        self.notes = (DRAWN,) if self.decider.known.estimated else ()
+        self.places = np.array([own.places.get(name, 0) for name in log.names])  # of no use to those that are not
+        self.chances = Chances(Frozen(policy, agent.state, floor, agent.decisions), seed)
+        self.notes = (DRAWN,) if self.chances.estimated else ()
 
     def probabilities(self, rows: np.ndarray, features: np.ndarray | None, offered: np.ndarray) -> np.ndarray:
         """Return the probabilities of all arms in a block of rows."""
-        masks, which = np.unique(offered & self.active, axis=0, return_inverse=True)
-        found = np.zeros(masks.shape)
-        for chances, mask in zip(found, masks, strict=True):
-            if not mask.any():
-                row = int(rows[np.argmin((offered & self.active).any(axis=1))])
-                raise InvalidArgument(
-                    f"policies must have an arm to choose in each row, got an agent without one in row {row}. Leave "
-                    "out such rows, or restore the agent's arms."
-                )
-            names = [name for name, on in zip(self.names, mask, strict=True) if on]
-            told = self.decider.propensities(self.now, self.count, None, names)
-            chances[[self.names.index(name) for name in told.arms]] = told.probabilities
-        return found[which.reshape(-1)]
+        on_offer = offered & self.active
+        if not on_offer.any(axis=1).all():
+            row = int(rows[np.argmin(on_offer.any(axis=1))])
+            raise InvalidArgument(
+                f"policies must have an arm to choose in each row, got an agent without one in row {row}. Leave out "
+                "such rows, or restore the agent's arms."
+            )
+        masks = np.zeros((len(rows), len(self.matrix)), bool)
+        masks[:, self.places[self.active]] = on_offer[:, self.active]
+        found = self.chances.of_alike(int(rows[0]), self.matrix, masks)
+        return np.where(on_offer, found[:, self.places], 0)
 
 
 class Learning(NamedTuple):
