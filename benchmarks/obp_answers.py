@@ -13,7 +13,8 @@ import numpy as np
 from obp_without_torch import BernoulliTS, estimators, ope
 from sklearn.linear_model import LogisticRegression
 
-Given, Answers = dict[str, Any], dict[str, Any]
+Given = dict[str, Any]
+Answers = dict[str, Any]
 
 
 def bts(given: Given, campaign: str, n_sim: int, seed: int) -> Answers:
