@@ -32,7 +32,7 @@ def in_a_loop(scores, caps, alpha, design=None):
 
 @pytest.mark.parametrize("name", sorted(BOUNDED))
 def test_bounds_are_their_definition(name):
-    bounded = BOUNDED[name](independent_log(np.random.default_rng(0), 200).scores())
+    bounded = BOUNDED[name](independent_log(np.random.default_rng(0), 8000).scores())
     found = anytime_path(bounded, 0.9)
     lower, mirrored = (
         np.max(
@@ -42,6 +42,9 @@ def test_bounds_are_their_definition(name):
         )
         for scores in (bounded.lower, bounded.upper)
     )
+    plain = in_a_loop(bounded.lower, bounded.caps, 0.025)[0]
+    assert found.low[400] == pytest.approx(plain[400])  # each of the bounds is the largest one somewhere
+    assert found.low[-1] > plain[-1]
     np.testing.assert_allclose(found.low, np.clip(lower, 0, 1), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.high, 1 - np.clip(mirrored, 0, 1), rtol=1e-10, atol=1e-12)
 

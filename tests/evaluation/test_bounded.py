@@ -32,6 +32,12 @@ def test_a_difference_has_scores_of_its_own(name):
     assert (found.low, found.high) == (-4, 4)
 
 
+def test_the_cap_of_a_difference_is_the_mean_of_both():
+    one, two = BOUNDED["ips"](LOG.scores()), BOUNDED["dr"](LOG.scores(OTHER))
+    np.testing.assert_array_equal(one.minus(two).caps, two.caps / 2)
+    np.testing.assert_array_equal(two.minus(one).caps, two.caps / 2)
+
+
 def test_a_target_minus_itself_is_nearly_certain():
     one = BOUNDED["ips"](LOG.scores())
     found = one.minus(one)

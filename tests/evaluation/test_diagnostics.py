@@ -54,6 +54,10 @@ def test_numbers_are_their_definitions():
         inside = (log.every > low) & (log.every <= high)
         assert each.observed == sum(inside[t, arm] for t, arm in enumerate(log.arms))
         np.testing.assert_allclose(each.expected, log.every[inside].sum(), atol=1e-9)
+        sums = [row[kept].sum() for row, kept in zip(log.every, inside, strict=True)]
+        spread = np.sqrt(sum(p * (1 - p) for p in sums))  # of a sum of independent bits
+        if spread > 0:
+            np.testing.assert_allclose(each.deviation, (each.observed - each.expected) / spread, rtol=1e-9)
     assert sum(each.observed for each in found.calibration) == 1000
 
 
@@ -110,6 +114,8 @@ def test_a_target_that_the_log_does_not_show():
     log = log._replace(every=every, arms=np.arange(1000) % 2)
     found = diagnosed(log)
     np.testing.assert_allclose(found.unsupported, np.mean(TARGET[log.contexts, 2]))
+    assert max(map(abs, found.deviations)) < 4  # the mean weight is what the supported part of the target makes it
+    assert found.mean_weights[0] < 0.8
     assert found.verdict == "no"
     assert "had no chance in the log" in found.sentences()[1]
     nowhere = diagnosed(log, np.tile([0.0, 0.0, 1.0], (2, 1)))

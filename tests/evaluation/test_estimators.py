@@ -146,6 +146,13 @@ def test_weights_of_rows_depend_on_earlier_rows_alone():
         np.testing.assert_array_equal(known_before(changed)[: row + 1], plain[: row + 1])
 
 
+def test_a_weight_at_the_threshold_counts():
+    scores = LOG.scores()
+    largest = float(scores.weights.max())
+    assert switch_dr(scores, largest).value == dr(scores).value
+    assert switch_dr(scores, np.nextafter(largest, 0)).value != dr(scores).value
+
+
 @pytest.mark.parametrize("by", ["slope", "mse"])
 def test_settings_are_chosen_among_the_candidates(by):
     scores = LOG.scores()
