@@ -33,7 +33,7 @@ def found():
     log = LoggedData.of(made.arms, made.rewards, names=[0, 1, 2], all_propensities=made.every)
     kept = {"kept": scores_of_logging(made.rewards[::3], (0.0, 1.0))}
     weights = Propensities(log.propensities, log.all_propensities, True)
-    return Prepared(log, scores_of_logging(made.rewards, (0.0, 1.0)), scores, kept, weights, ())
+    return Prepared(log, scores_of_logging(made.rewards, (0.0, 1.0)), scores, kept, weights, (), {})
 
 
 def test_rows_hold_what_estimators_and_intervals_say(found):

@@ -136,6 +136,23 @@ def test_estimated_propensities_are_named_as_an_assumption(given):
     assert abs(found["policy"].value - value_of(TARGET)) < 0.05
     assert found.answer.startswith(ESTIMATED)
     assert any("no unmeasured confounding" in each for each in found.assumptions)
+    assert found["policy"].interval == "asymptotic"  # bounds that hold for all numbers of rows need logged ones
+    with pytest.raises(InvalidArgument, match="propensities must be logged for anytime intervals, got a log without"):
+        explorax.evaluate(
+            as_logged(made, propensities=False),
+            TARGET[made.contexts],
+            propensities=given,
+            estimator="dr",
+            interval="anytime",
+        )
+
+
+def test_models_that_know_later_rewards_have_no_intervals_for_all_numbers_of_rows():
+    made = independent_log(np.random.default_rng(9), 300)
+    found = explorax.evaluate(as_logged(made), TARGET[made.contexts], fitted="cross", estimator=("dr", "ips"))
+    assert [row.interval for row in found.rows] == ["anytime", "asymptotic", "anytime"]
+    with pytest.raises(InvalidArgument, match="fitted must be 'past' for betting intervals of dr, got 'cross'"):
+        explorax.evaluate(as_logged(made), TARGET[made.contexts], fitted="cross", estimator="dr", interval="betting")
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -8,7 +8,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from explorax import LoggedData
 from explorax.errors import InvalidArgument, InvalidReward, InvalidShape, UnknownName
-from explorax.evaluation.reward_models import FIRST, FOLDS, MOST, cross, past, predictions, suitable_family
+from explorax.evaluation.reward_models import CONSTANT, FIRST, FOLDS, MOST, cross, past, predictions, suitable_family
+from explorax.log.features import FixedFeatures
 
 ROWS, ARMS = 500, 3
 
@@ -52,7 +53,8 @@ def test_a_later_reward_changes_nothing_before(kind, model):
         other = LoggedData(log.arms, rewards, log.features, log.names)
         after = predictions(other, model, "past").at(np.arange(ROWS))
         np.testing.assert_array_equal(after[: changed + 1], before[: changed + 1])
-    assert len(np.unique(before[:FIRST])) == 1  # a constant, before the first fit
+    so_far = np.cumsum(log.rewards)[: FIRST - 1] / np.arange(2, FIRST + 1)
+    np.testing.assert_allclose(before[1:FIRST], np.tile(so_far[:, None], 3))  # means, before the first fit
 
 
 def test_a_fold_is_predicted_without_its_rewards():
@@ -69,8 +71,7 @@ def test_a_fold_is_predicted_without_its_rewards():
 def test_the_logistic_model_is_that_of_scikit_learn(kind):
     log = logged(kind)
     tables = log.features.table(np.arange(ROWS))
-    ones = np.ones((ROWS, ARMS, 1))
-    design = np.concatenate([ones, tables], axis=2)
+    design = np.concatenate([np.full((ROWS, ARMS, 1), CONSTANT), tables], axis=2)
     rows = np.arange(ROWS)
     out = rows % FOLDS == 1
     oracle = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
@@ -83,7 +84,7 @@ def test_the_logistic_model_is_that_of_scikit_learn(kind):
 def test_the_linear_model_is_ridge_regression():
     log, rows = logged(binary=False), np.arange(ROWS)
     assert suitable_family(log.rewards) == "gaussian"
-    design = np.concatenate([np.ones((ROWS, ARMS, 1)), log.features.table(rows)], axis=2)
+    design = np.concatenate([np.full((ROWS, ARMS, 1), CONSTANT), log.features.table(rows)], axis=2)
     x, y = design[:256][np.arange(256), log.arms[:256]], log.rewards[:256]
     theta = np.linalg.solve(x.T @ x + np.eye(3), x.T @ y)
     wanted = np.clip(design[256:] @ theta, y.min(), y.max())
@@ -108,7 +109,7 @@ def test_a_model_that_is_given_is_not_fitted():
 
 def test_predictions_stay_in_the_range_that_is_known():
     log = logged(binary=False)
-    assert predictions(log, "gaussian", reward_range=(-20, 20)).at(np.arange(10)).tolist() == [[0.0] * 3] * 10
+    assert predictions(log, "gaussian", reward_range=(-20, 10)).at(np.arange(1)).tolist() == [[-5.0] * 3]
     low, high = log.rewards.min() - 1, log.rewards.max() + 1
     far = LoggedData.of(log.arms, log.rewards, names=range(ARMS), features=100 * log.features.tables)
     for fitted in ("past", "cross"):
@@ -140,3 +141,13 @@ def test_bad_input(given, kind, said):
 def test_a_family_that_cannot_pay_the_rewards():
     with pytest.raises(InvalidReward, match="rewards must be between 0 and 1 for reward_model='bernoulli', got"):
         predictions(logged(binary=False), "bernoulli")
+
+
+def test_rare_rewards_are_predicted_to_be_rare():
+    """A model of few rows, of which hardly any paid, is not drawn to one half by its ridge."""
+    rng = np.random.default_rng(0)
+    rewards = (rng.random(600) < 0.01).astype(float)
+    log = LoggedData(rng.integers(0, 3, 600), rewards, FixedFeatures(np.eye(3)), list("abc"))
+    found = predictions(log, "glm", "past", (0.0, 1.0)).at(np.arange(600))
+    assert np.all(found[FIRST : 2 * FIRST] < 0.05)
+    assert abs(found[2 * FIRST :].mean() - 0.01) < 0.01

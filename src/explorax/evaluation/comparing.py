@@ -51,12 +51,15 @@ def checked_level(level: float) -> float:
     return float(level)
 
 
-def kind_for(kind: str | None, estimator: str, scores: Scores) -> str:
+def kind_for(kind: str | None, estimator: str, found: Prepared) -> str:
     """Return the kind of interval as asked for, or the strongest that fits the estimator and what is known."""
+    flaw = found.flaw.get(estimator)
+    if kind is not None and kind != "asymptotic" and flaw is not None:
+        raise InvalidArgument(flaw.format(kind=kind))
     if kind is not None:
         return kind
-    bounded = scores.reward_range is not None and "anytime" in ESTIMATORS[estimator].intervals
-    return "anytime" if bounded else "asymptotic"
+    bounded = found.logging.reward_range is not None and "anytime" in ESTIMATORS[estimator].intervals
+    return "anytime" if bounded and flaw is None else "asymptotic"
 
 
 def kind_for_averages(kind: str | None, scores: Scores) -> str:
@@ -88,7 +91,7 @@ def all_values(found: Prepared, estimators: Sequence[str], kind: str | None, lev
     rows = [_average(LOGGING, "on_policy", found.logging, kind, level)]
     for target, scores in found.targets.items():
         defined = [name for name in estimators if name not in NORMALIZED or scores.weights.any()] or estimators
-        rows += [_compared(target, name, scores, found.logging, kind, level) for name in defined]
+        rows += [_compared(target, name, found, kind_for(kind, name, found), level) for name in defined]
     for target, scores in found.replayed.items():
         row = _average(target, "replay", scores, kind, level)
         own, other = (_of_average(row.interval, each, (1 + level) / 2) for each in (scores, found.logging))
@@ -112,12 +115,10 @@ def _of_average(kind: str, scores: Scores, level: float) -> Interval:
     return Interval(*average_interval(BOUNDED["dr"](scores), level), kind)
 
 
-def _compared(
-    target: str, estimator: str, scores: Scores, logging: Scores, kind: str | None, level: float
-) -> PolicyValue:
+def _compared(target: str, estimator: str, found: Prepared, chosen: str, level: float) -> PolicyValue:
     """Return the value of a target by an estimator, with its difference from the policy that made the log."""
-    chosen, estimate = kind_for(kind, estimator, scores), ESTIMATORS[estimator].estimate(scores)
-    bounds = interval(chosen, estimator, scores, level)
+    scores, logging = found.targets[target], found.logging
+    estimate, bounds = ESTIMATORS[estimator].estimate(scores), interval(chosen, estimator, scores, level)
     if chosen == "asymptotic":
         gain = interval_of_difference(chosen, estimator, scores, logging, level)
     else:  # the policy of the log may have learned, so that the difference is an average

@@ -49,12 +49,13 @@ def evaluate(
         estimator: The name of an estimator, or several: "dr", "ips", "snips", "dm", "sndr", "switch_dr",
             "dr_shrinkage", "adaptive_dr".  The first decides what the answer says.  Default: "dr", "snips" and "dm".
         interval: The kind of interval: "anytime", "bernstein", "betting" or "asymptotic".  Default: "anytime" where the
-            estimator and a known range of rewards allow it, else "asymptotic".
+            estimator, a known range of rewards and logged propensities allow it, else "asymptotic".
         level: The probability with which each interval holds.  Default: 0.95.
         reward_model: "glm", the name of a reward family, a scikit-learn regressor or classifier, an array (n, K) of
             predictions, or None for estimators that need no model.  Default: "glm".
         fitted: "past" to predict each row by a model of earlier rows, which is right for every log; "cross" to predict
-            each of five parts by a model of the others, for logs of policies that did not learn.  Default: "past".
+            each of five parts by a model of the others, for logs of policies that did not learn and asymptotic
+            intervals.  Default: "past".
         reward_range: The least and the largest reward that can ever be, which all intervals but "asymptotic" need.
             Default: (0, 1) if all rewards are 0 or 1, else unknown.
         propensities: For a log without propensities: "estimate", or a scikit-learn classifier that estimates them.

@@ -37,6 +37,7 @@ class Prepared(NamedTuple):
         replayed: The scores of the targets that were replayed, on rows of their own, by name.
         propensities: The probabilities with which arms were chosen.
         assumptions: What the scores rest on, in sentences.
+        flaw: Why intervals that hold for every number of rows are not to be had, by estimator, and what to do.
     """
 
     log: LoggedData
@@ -45,6 +46,7 @@ class Prepared(NamedTuple):
     replayed: dict[str, Scores]
     propensities: Propensities
     assumptions: tuple[str, ...]
+    flaw: Mapping[str, str]
 
 
 def prepared(
@@ -115,7 +117,20 @@ def prepared(
         notes.append(replay_note(name, len(rows), log, least_propensity))
     notes += [LEFT_OUT.format(count=log.left_out)] if log.left_out else []
     logging = scores_of_logging(log.rewards[first:], reward_range)
-    return Prepared(rows_of(log, first, weights), logging, targets, replayed, weights, tuple(filter(None, notes)))
+    crossed = fitted == "cross" and (isinstance(reward_model, str) or hasattr(reward_model, "fit"))
+    known, assumptions = rows_of(log, first, weights), tuple(filter(None, notes))
+    return Prepared(known, logging, targets, replayed, weights, assumptions, flaws(log, crossed))
+
+
+def flaws(log: LoggedData, crossed: bool) -> dict[str, str]:
+    """Return why estimators have no intervals that hold for every number of rows, by name; none where they do."""
+    if log.propensities is None:
+        why = "propensities must be logged for {kind} intervals, got a log without. Ask for asymptotic intervals."
+        return {"ips": why, "dr": why}
+    why = (
+        "fitted must be 'past' for {kind} intervals of dr, got 'cross', whose models know later rewards. Leave it out."
+    )
+    return {"dr": why} if crossed else {}
 
 
 def rows_of(log: LoggedData, first: int, weights: Propensities) -> LoggedData:

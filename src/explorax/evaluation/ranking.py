@@ -197,7 +197,7 @@ def rank_policies(
     for row in order:
         low, high = 0.0, 0.0
         if row is not best:
-            kind = kind_for(interval, estimator, found.logging)
+            kind = kind_for(interval, estimator, found)
             low, high, _ = difference(found, best.target, row.target, estimator, kind, each)
         places.append(Place(row.target, row.value, low, high, low <= 0, row.verdict))
     return Ranking(tuple(places), level, _answer(places, level, evaluation), evaluation)

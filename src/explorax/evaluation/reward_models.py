@@ -4,13 +4,16 @@ An estimate may use a prediction for row t only if the reward of row t had no pa
 
     past    Row t is predicted by a model of rows before it.  Models are fitted to the first 64, 128, 256, … rows, and
             each predicts the rows up to the next fit, so that a log of n rows takes about log₂(n / 64) fits, which
-            together have less than 2 n rows.  The rows before the first fit have a constant.  This is right for every
-            log, also if the policy that made it was learning.
+            together have less than 2 n rows.  A row before the first fit is predicted by the mean of the rows before
+            it.  This is right for every log, also if the policy that made it was learning.
     cross   The rows are dealt into five parts, and each part is predicted by a model of the four others.  This uses
             more of the log, and is right if its rows are independent: if the policy that made it was not learning.
 
 A fit uses the latest 131 072 of its rows.  Predictions are cut to the range of rewards if it is known, and otherwise to
 the range of the rewards that the model was fitted to.
+
+A GLM has a constant, which the ridge hardly penalizes: where rewards are rare, a model of few rows predicts that they
+are, and not that they are as likely as not.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +29,7 @@ from explorax.glm import families
 from explorax.glm.fit import fit
 from explorax.glm.history import Grouped
 from explorax.log.data import LoggedData
-from explorax.log.features import ContextFeatures, Features, FixedFeatures, with_one
+from explorax.log.features import ContextFeatures, Features, FixedFeatures
 
 FITTED = ("past", "cross")
 FIRST = 64  # rows of the first fit to the past
@@ -35,6 +38,7 @@ MOST = 2**17  # rows of a fit
 SIZES = (512, 4096, 32768, MOST)  # to which the rows of a GLM fit are padded, so that few programs are compiled
 LEAST_SIZE = 1024  # to which scores are padded
 RIDGE, TOLERANCE = 1.0, 1e-4
+CONSTANT = 10.0  # the constant feature of a GLM: the ridge penalizes its effect 100 times less than others
 
 Range = tuple[float, float]
 Predictor = Callable[[Features, np.ndarray], np.ndarray]  # predictions (m, K) for some rows of a log
@@ -171,10 +175,9 @@ def cloned(model: Any, purpose: str) -> Any:
 def _fitted(
     log: LoggedData, features: Features, regression: Regression, rows: np.ndarray, reward_range: Range | None
 ) -> Predictor:
-    """Return a model of some rows whose predictions are cut to the range of rewards; a constant without rows."""
+    """Return a model of some rows whose predictions are cut to the range of rewards; means so far without rows."""
     if not len(rows):
-        constant = 0.0 if reward_range is None else sum(reward_range) / 2
-        return lambda features, rows: np.full((len(rows), log.n_arms), constant)
+        return lambda features, rows: np.tile(means_so_far(log, rows, reward_range)[:, None], log.n_arms)
     seen = log.rewards[rows]
     low, high = reward_range or (seen.min(), seen.max())
     predict = regression(log, features, rows)
@@ -187,6 +190,13 @@ def _fitted(
         return np.clip(found, low, high)
 
     return cut
+
+
+def means_so_far(log: LoggedData, rows: np.ndarray, reward_range: Range | None) -> np.ndarray:
+    """Return for each of the first rows the mean of the rewards before it, with one in the middle of their range."""
+    middle = 0.0 if reward_range is None else sum(reward_range) / 2
+    sums = middle + np.concatenate([[0.0], np.cumsum(log.rewards[:FIRST])])
+    return sums[rows] / (1 + rows)
 
 
 def _given(log: LoggedData, model: Any) -> Predictions:
@@ -240,7 +250,7 @@ class GLM(NamedTuple):
 
         def predict(features: Features, rows: np.ndarray) -> np.ndarray:
             """Return the mean of each arm in some rows."""
-            return _alike(features, rows, lambda table: means(self.family, table @ theta[1:] + theta[0]))
+            return _alike(features, rows, lambda table: means(self.family, table @ theta[1:] + CONSTANT * theta[0]))
 
         return predict
 
@@ -291,4 +301,5 @@ def _history(log: LoggedData, features: Features, rows: np.ndarray) -> Grouped:
         room = next(size for size in SIZES if size >= len(rows)) - len(rows)
         table = np.pad(features.chosen(rows, arms).astype(float), ((0, room), (0, 0)))
         counts, sums = np.pad(np.ones(len(rows)), (0, room)), np.pad(rewards.astype(float), (0, room))
-    return Grouped(*(jnp.asarray(each, float) for each in (with_one(table), counts, sums)))
+    known = np.pad(table, ((0, 0), (1, 0)), constant_values=CONSTANT)
+    return Grouped(*(jnp.asarray(each, float) for each in (known, counts, sums)))
