@@ -322,6 +322,4 @@ def assert_same_values(found, wanted):
 
 
 TestLife = Life.TestCase
-import os
-from hypothesis import Phase
-TestLife.settings = settings(max_examples=int(os.environ.get("N", 25)), stateful_step_count=20, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+TestLife.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, derandomize=True)
