@@ -314,8 +314,8 @@ def row_content(
 
 def reward_rows(ids: Sequence[int], rewards: Any, seq: int, moment: float, by_default: int) -> list[tuple[Any, ...]]:
     """Return rewards as rows of a log."""
-    if len(ids) == 1:
-        return [(ids[0], seq, moment, seq, float(np.squeeze(rewards)), by_default)]
+    if len(ids) == 1 and isinstance(rewards, float):  # what most calls tell, and NumPy takes long for
+        return [(ids[0], seq, moment, seq, rewards, by_default)]
     pairs = zip(ids, np.atleast_1d(rewards).tolist(), strict=True)
     return [(each, seq + i, moment, seq, reward, by_default) for i, (each, reward) in enumerate(pairs)]
 
@@ -346,6 +346,8 @@ def plain_number(value: Any) -> Any:
 def read(clock: Callable[[], float]) -> float:
     """Return the time that a clock tells; raise if it is not a finite number."""
     moment = clock()
+    if type(moment) is float and math.isfinite(moment):
+        return moment
     if not (is_number(moment) and math.isfinite(moment)):
         raise InvalidArgument(
             f"clock must return a finite number of seconds, got {moment!r}. Give time.time, or a function like it."

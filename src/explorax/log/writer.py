@@ -24,6 +24,7 @@ from explorax.errors import CannotWrite, InvalidArgument, UnknownName
 from explorax.files import acquire, remove_leftovers, sync_folder, temporary, writing
 from explorax.log import schema
 
+PAGE = 2048  # bytes; every row that is written writes a few whole pages
 SYNCHRONOUS = {"process": "OFF", "power": "FULL"}
 DECISION = f"INSERT INTO decisions VALUES ({', '.join('?' * 18)})"
 REWARD = "INSERT INTO rewards VALUES (?, ?, ?, ?, ?, ?)"
@@ -57,6 +58,7 @@ def create(path: Path, about: Mapping[str, Any], time: float, snapshot: bytes, d
         with writing(path), temporary(path) as beside:
             connection = sqlite3.connect(beside, isolation_level=None)
             try:
+                connection.execute(f"PRAGMA page_size = {PAGE}")
                 connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {schema.FORMAT}")
                 connection.execute("PRAGMA synchronous = FULL")
