@@ -32,7 +32,9 @@ class Interrupt:
     def __call__(self, frame, event, _):
         if frame.f_code.co_filename not in INTERRUPTED:
             return None
-        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with"):
+        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith(
+            "with"
+        ):
             self.left -= 1
             if self.left < 0:
                 sys.settrace(None)
@@ -91,7 +93,9 @@ def test_an_interrupt_anywhere(name, window, tmp_path):
         counted = float(np.asarray(agent.state)[0])
         if not came:
             break
-    learned = rows(path, "SELECT count(*) FROM rewards")[0][0] - len(agent._live.waiting().opened.rewards if window else ())
+    learned = rows(path, "SELECT count(*) FROM rewards")[0][0] - len(
+        agent._live.waiting().opened.rewards if window else ()
+    )
     assert at > 20
     assert counted <= learned
     if not window:

@@ -286,13 +286,19 @@ class Life(RuleBasedStateMachine):
         paid = rows(self.path, "SELECT decision, reward FROM rewards WHERE NOT by_default")
         assert len(paid) == len(self.paid)
         assert dict(paid) == self.paid
-        numbers = [each for table in ("decisions", "rewards", "events") for each in rows(self.path, f"SELECT seq FROM {table}")]
+        numbers = [
+            each for table in ("decisions", "rewards", "events") for each in rows(self.path, f"SELECT seq FROM {table}")
+        ]
         assert sorted(numbers) == [(1 + i,) for i in range(len(numbers))]
         if self.state is not None:
             assert_same(self.agent.state, self.state, rtol=1e-9, atol=1e-12)
         given = self.given[0]  # what each would decide now
         other = Agent.recover(killed(self.path, next(self.files)), clock=self.clock)
-        for one, two in zip([lost.choose(given), *lost.choose_slate(1, given)], [other.choose(given), *other.choose_slate(1, given)], strict=True):
+        for one, two in zip(
+            [lost.choose(given), *lost.choose_slate(1, given)],
+            [other.choose(given), *other.choose_slate(1, given)],
+            strict=True,
+        ):
             assert one == two
         lost.close()
         other.close()

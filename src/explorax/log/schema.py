@@ -54,10 +54,10 @@ NUMBERED = ("decisions", "rewards", "events")  # the tables whose rows have a `s
 
 @contextlib.contextmanager
 def understood(path: object) -> Iterator[None]:
-    """Turn errors of SQLite while reading into `InvalidLog`."""
+    """Turn errors of SQLite while reading into `InvalidLog`, also where their message has bytes of the file in it."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InvalidLog(
             f"{path} cannot be read as a log: {error}. Nothing in it was changed. Restore it from a copy, with its "
             "companions -wal and -shm if there are any."
@@ -111,7 +111,7 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
         try:
             connection.execute("SELECT value FROM about").fetchone()
-        except sqlite3.Error:
+        except BaseException:
             connection.close()
             raise
     return connection
