@@ -1,6 +1,6 @@
 """Processes that are killed while they decide and learn: is all in the log that they had answered?
 
-    python benchmarks/log_kills.py [--kills 100] [--seed 0]
+    python benchmarks/log_kills.py [--kills 100] [--lives 10] [--most 400] [--seed 0]
 
 Each time a new process recovers the log (or begins it) and checks it.  Then three threads choose and learn as fast as
 they can, and print every decision when `choose` has returned it, and every reward when `learn` has returned.  After a
@@ -13,8 +13,8 @@ next one checks:
     state       it is a fold of `policy.update` over the rewards in the log, to the bit
 
 Half of the logs are of agents with a reward window and a default reward, a quarter of agents whose arms come with the
-decision, and few decisions may wait.  A log is killed ten times, and then another one is begun.  At the end there is a
-line of counts; the exit status is 1 if anything was wrong.
+decision, and few decisions may wait.  After `--lives` kills another log is begun.  At the end there is a line of
+counts; the exit status is 1 if anything was wrong.
 """
 
 import argparse
@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 
-LIVES = 10  # of one log
 KINDS = (("glm_tsl", False, False), ("glm_tsl", False, True), ("lin_ts", False, False), ("lin_ts", True, True))
 ROWS = np.random.default_rng(0).uniform(-1, 1, (8, 3))
 Counts = dict[str, int]
@@ -43,20 +42,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lives", type=int, default=10, help="kills in a row with the same log")
     parser.add_argument("--most", type=int, default=400, help="lines after which a process is killed, at most")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = f"{folder}/programs"  # compiled once for all processes
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{folder}/programs")  # compiled once for all processes
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
         os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
-        counts, wrong = kill_all(Path(folder), options.kills, options.most, options.seed)
+        counts, wrong = kill_all(Path(folder), options.kills, options.lives, options.most, options.seed)
     print(", ".join(f"{count} {what}" for what, count in counts.items()) + f"; {len(wrong)} wrong", flush=True)
     for line in wrong:
         print(line)
     sys.exit(bool(wrong))
 
 
-def kill_all(folder: Path, kills: int, most: int, seed: int, lives: int = LIVES) -> tuple[Counts, list[str]]:
+def kill_all(folder: Path, kills: int, lives: int, most: int, seed: int) -> tuple[Counts, list[str]]:
     """Kill that many processes; return counts, and a line for each thing that was wrong."""
     drawn, wrong = random.Random(seed), []
     counts = dict.fromkeys(("kills", "logs", "decisions", "rewards", "decisions not returned", "rewards not told"), 0)

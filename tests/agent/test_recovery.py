@@ -1,6 +1,9 @@
 """Whatever was decided, learned, dropped, refused and killed: a log gives the agent back that wrote it."""
 
 import itertools
+import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,13 +14,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import explorax
 from explorax import Agent, Encoder, LoggedData, Prior, errors, make
 from explorax.glm.weighted import Weighted
 from explorax.log.features import FixedFeatures
 from tests.agent.logs import assert_alike, everything, full_disk, killed, rows
 from tests.helpers import assert_same
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ENCODER = Encoder.fit([{"user": user, "price": price} for user in "ab" for price in (1.0, 2.0)])
 ROWS = np.random.default_rng(0).uniform(-1, 1, (12, 2))
 LIMIT, WINDOW = 5, 10.0
@@ -25,7 +28,7 @@ PAID = np.array([1.0, 0.0, 1.0])
 PRIOR = Prior([0.5, -0.5], [[3.0, 0.5], [0.5, 2.0]])
 KINDS = {  # how agents are made, and what they are given to choose from
     "fixed": ("glm_tsl", {"arms": {f"arm {i}": row for i, row in enumerate(ROWS[:3])}}, [None]),
-    "come and go": ("lin_ts", {"arms": {i: row for i, row in enumerate(ROWS[:3])}, "explore_floor": 0.25}, [None]),
+    "come and go": ("lin_ts", {"arms": dict(enumerate(ROWS[:3])), "explore_floor": 0.25}, [None]),
     "changing": ("lin_ts", {"n_features": 2}, [ROWS[:4], ROWS[4:8]]),
     "context": (
         "lin_ts",
@@ -328,4 +331,12 @@ def assert_same_values(found, wanted):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, derandomize=True)
+TestLife.settings = settings(max_examples=15, stateful_step_count=20, deadline=None, derandomize=True)
+
+
+def test_processes_that_are_killed():
+    """In the middle of whatever they do, with three threads; the file of the benchmark says what is checked."""
+    command = [sys.executable, BENCHMARKS / "log_kills.py", "--kills", "3", "--lives", "2", "--most", "60"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.match(r"3 kills, 2 logs, \d+ decisions, \d+ rewards, .*; 0 wrong", done.stdout)

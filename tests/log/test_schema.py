@@ -34,9 +34,10 @@ def recovered(path):
     before = path.read_bytes()
     try:
         agent = Agent.recover(path, COUNTING)
-    except (errors.InvalidLog, errors.InvalidArgument) as error:
-        assert path.read_bytes() == before
-        assert len(str(error)) > 40
+    except errors.InvalidArgument:  # InvalidLog is one
+        agent = None
+    assert path.read_bytes() == before
+    if agent is None:
         return None
     found = everything(agent)
     agent._live.record.writer.connection.execute("PRAGMA wal_checkpoint = PASSIVE")

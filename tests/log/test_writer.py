@@ -35,7 +35,7 @@ def test_another_process_is_refused_until_the_first_is_killed(tmp_path):
         [sys.executable, "-c", HOLDING, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "locked\n"
-        with pytest.raises(errors.InvalidArgument, match="must have one writer, got .*decisions.db"):
+        with pytest.raises(errors.InvalidArgument, match=r"must have one writer, got .*decisions.db"):
             Agent.recover(path, COUNTING)
         other.send_signal(signal.SIGKILL)
     Agent.recover(path, COUNTING).close()
@@ -65,7 +65,7 @@ def test_a_closed_log_is_refused(tmp_path):
     agent.close()
     before = agent.pending, agent.decisions, agent.state
     for call in (agent.choose, lambda: agent.choose_many(2), lambda: agent.learn(first.id, 1.0)):
-        with pytest.raises(errors.InvalidArgument, match="log must be open, got .*which was closed"):
+        with pytest.raises(errors.InvalidArgument, match=r"log must be open, got .*which was closed"):
             call()
     assert_same((agent.pending, agent.decisions, agent.state), before)
 
@@ -76,7 +76,7 @@ def test_a_forked_process_is_refused(tmp_path):
     to = agent._live.record.writer
     to.process -= 1  # as a child finds it; JAX forbids to fork in truth
     for call in (agent.choose, lambda: agent.choose_many(2), lambda: agent.learn(0, 1.0)):
-        with pytest.raises(errors.InvalidArgument, match="forked from it. Make or recover an agent in each process"):
+        with pytest.raises(errors.InvalidArgument, match=r"forked from it. Make or recover an agent in each process"):
             call()
     to.close()
     to.process += 1
