@@ -137,7 +137,7 @@ class Recorded(Unrecorded):
                 self.finish()
 
     def finish(self) -> None:
-        """Do what follows from rows that an interrupt may have let be written, for a caller who holds the lock."""
+        """Make up for what an interrupt has left undone, for a caller who holds the lock."""
         if self.undone is not None:
             last, then = self.undone
             if self.writer.has(last):
