@@ -18,6 +18,9 @@ unless it is activated.  `names` lists the arms on offer as JSON (NULL: all of t
 this version), `arms` holds the features of arms that were given with the decision, `context` the context as JSON, and
 `every` the probability of each arm on offer, if that was asked for.  Arrays are little-endian.
 
+**Events.**  `decision` is the decision that was withdrawn, dropped or activated; of "closed", the youngest of those
+whose windows were over, which all older ones that still wait go with.  `name` and `content` belong to arms.
+
 **WAL.**  One process writes, any number of others may read meanwhile.  A file that is copied while an agent writes it
 needs its companions `-wal` and `-shm`; `explorax log export` makes a copy that needs none.
 """
