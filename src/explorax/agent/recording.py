@@ -205,8 +205,11 @@ class Recorded(Unrecorded):
         with self.lock:
             self.finish()
             seq = self.writer.next()
-            each = zip(ids, contents, strict=True)
-            rows = [(decision, seq + i, moment, *content) for i, (decision, content) in enumerate(each)]
+            if len(contents) == 1:  # as most often
+                rows = [(ids[0], seq, moment, *contents[0])]
+            else:
+                each = zip(ids, contents, strict=True)
+                rows = [(decision, seq + i, moment, *content) for i, (decision, content) in enumerate(each)]
             dropped = pending.too_many_with(ids)
             if not dropped:
                 return self.write([(writer.DECISION, rows)], seq + len(rows) - 1, made)
