@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from explorax.agent import archive, propensity, recovery, snapshot, warm_start
+from explorax.agent import archive, compiled, propensity, recovery, snapshot, warm_start
 from explorax.agent.chooser import Chooser
 from explorax.agent.decider import Decider, checked_policy
 from explorax.agent.encoding import Encoder
@@ -114,6 +114,8 @@ class Agent(Chooser):
             raise UnknownName("dtype", dtype, ("float32", "float64"))
         draws = propensity.checked_draws(draws, stderr)
         window = Window.of(reward_window, default_reward)
+        if window is not None and window.default is not None:
+            compiled.check_possible(policy, window.default, dtype)
         recovery.check_log(log, durability)
         with jax.enable_x64(dtype == "float64"):
             source, own = read_source(arms, n_features, encoder, dtype)

@@ -43,6 +43,7 @@ class Ids:
         if self.earlier and (self.earlier[-1].offset, self.earlier[-1].end) == (offset, count):  # the same ids go on
             self.first = self.earlier.pop().first
         self.under_way: dict[int, int] = {}  # first number -> end
+        self.unused: dict[int, int] = {}  # end -> first number, of those that were given back while later ones were out
 
     @property
     def loaded(self) -> bool:
@@ -62,11 +63,14 @@ class Ids:
         self.under_way.pop(first, None)
         return self.offset + first
 
-    def give_back(self, first: int, count: int) -> None:
-        """Free the numbers of decisions that were refused; those that later ones follow stay unused."""
-        self.under_way.pop(first, None)
-        if self.count == first + count:
-            self.count = first
+    def give_back(self, first: int) -> None:
+        """Free the numbers of decisions that were taken and not made; those that made ones follow stay unused."""
+        if first in self.under_way:
+            self.unused[self.under_way.pop(first)] = first
+            while self.count in self.unused:
+                self.count = self.unused.pop(self.count)
+            if len(self.unused) > UNDER_WAY:
+                del self.unused[next(iter(self.unused))]
 
     def note(self, number: int) -> None:
         """Note that the decision with this number was made before, by the agent that gave out the same ids."""

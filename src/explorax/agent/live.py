@@ -8,14 +8,16 @@ learner nor for each other; learning, saving and changing arms happen one at a t
 
 **Interrupts.**  The state and the ids of the rewards that it has learned last are replaced in one step.  An interrupt
 while learning leaves all rewards of the call learned or none of them, and no decision is rewarded twice.  With a log
-they are written before that step; what an interrupt leaves between the two is made up for by the next call.
+they are written before that step; what an interrupt leaves between the two is made up for by the next call
+(`recording.py`).
 """
 
+import contextlib
 import io
 import json
 import math
 import threading
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,18 +27,34 @@ from explorax.agent import compiled, warm_start
 from explorax.agent.ahead import Ahead, Turns
 from explorax.agent.arm_tables import Among, AmongEach, Pick, in_columns
 from explorax.agent.decider import Decider, Now
-from explorax.agent.decisions import Decision, Decisions, Propensities
+from explorax.agent.decisions import Decision, Decisions, Propensities, plain
 from explorax.agent.offers import Offer, Shown
 from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
 from explorax.agent.pending import Pending, as_ids
 from explorax.agent.pulled import Pulled
-from explorax.agent.recording import Asked, Event, Unrecorded
-from explorax.agent.reward_window import Window
+from explorax.agent.recording import Asked, Event, Then, Unrecorded
+from explorax.agent.reward_window import Due, Window
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument
 from explorax.policies.base import State
 from explorax.policies.exploration import forced_rounds
+
+
+class Taken:
+    """The numbers of decisions that are made in a block, which are free again if it raises and they were not made."""
+
+    def __init__(self, live: "Live", count: int) -> None:
+        self.live, self.count = live, count
+
+    def __enter__(self) -> int:
+        self.first = self.live.pending.take(self.count)
+        return self.first
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None:
+            self.live.record.settle()
+            self.live.pending.give_back(self.first)
 
 
 class Live:
@@ -67,11 +85,13 @@ class Live:
 
     def state(self) -> State:
         """Return the state as the policy knows it."""
+        self.record.settle()
         with self.decider.precision():
             return self.now.packed.state()
 
     def waiting(self) -> Pending:
         """Return the decisions that wait, without those whose rewards were learned before an interrupt."""
+        self.record.settle()
         self.pending.remove(self.now.learned)
         return self.pending
 
@@ -87,23 +107,22 @@ class Live:
         explain: bool = False,
     ) -> Decision:
         """Make the next decision, and let it wait for its reward."""
-        if deferred or self.window is not None:
-            self.look_at_the_clock(deferred)
+        self.look_at_the_clock(deferred)
         now, decider = self.now, self.decider
         offer = decider.source.offer(now.arms, given, among)
         if exclude is not None:
             offer = offer.without(exclude)
-        t = self.pending.take(1)
-        self.last = None if every else offer
-        explanation = decider.explain(offer, now, t) if explain else None
-        pick, chance, stderr = decider.decide(offer, now, t, every)
-        (known,) = decider.of_every(offer, pick) or (None,)
+        with Taken(self, 1) as t:
+            self.last = None if every else offer
+            explanation = decider.explain(offer, now, t) if explain else None
+            pick, chance, stderr = decider.decide(offer, now, t, every)
+            (known,) = decider.of_every(offer, pick) or (None,)
 
-        def shown() -> list[Shown]:
-            return decider.source.shown(offer, 1, [given], not (among is exclude is None))
+            def shown() -> list[Shown]:
+                return decider.source.shown(offer, 1, [given], every or not (among is exclude is None))
 
-        asked = Asked(t, now.version, deferred)
-        decision = self.record.decided(self.pending, asked, shown, pick, chance, stderr, known)
+            asked = Asked(t, now.version, deferred)
+            decision = self.record.decided(self.pending, asked, shown, pick, chance, stderr, known)
         told = (pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known)
         return Decision(decision, *told, explanation)
 
@@ -112,14 +131,14 @@ class Live:
         self.look_at_the_clock(deferred)
         now, decider, source = self.now, self.decider, self.decider.source
         offers = source.offers(now.arms, given, among)
-        asked = Asked(self.pending.take(offers.number), now.version, deferred)
-        picks, chances, stderrs = decider.decide_many(offers, now, asked.first, every)
-        known = decider.of_every(offers, picks)
+        with Taken(self, offers.number) as first:
+            picks, chances, stderrs = decider.decide_many(offers, now, first, every)
+            known = decider.of_every(offers, picks)
 
-        def shown() -> list[Shown]:
-            return source.shown(offers, offers.number, given, among is not None)
+            def shown() -> list[Shown]:
+                return source.shown(offers, offers.number, given, every or among is not None)
 
-        return self.let_wait(asked, shown, picks, chances, stderrs, known)
+            return self.let_wait(Asked(first, now.version, deferred), shown, picks, chances, stderrs, known)
 
     def choose_slate(
         self, size: int, given: Any, among: Among, exclude: Collection[Hashable] | None, every: bool, deferred: bool
@@ -134,22 +153,23 @@ class Live:
             raise InvalidArgument(
                 f"size must be at most {left.choices}, the number of arms on offer, got {size}. Ask for fewer places."
             )
-        asked = Asked(self.pending.take(size), now.version, deferred)
-        self.last = None
-        offers, found, known = [left], [decider.decide(left, now, asked.first, every)], []
-        for t in range(asked.first + 1, asked.first + size):
-            offers.append(offers[-1].without([found[-1][0].arm]))
-            found.append(decider.decide(offers[-1], now, t, every))
-        for offer, (pick, *_) in zip(offers, found, strict=True):
-            known += decider.of_every(offer, pick) or []
+        with Taken(self, size) as first:
+            self.last = None
+            offers, found, known = [left], [decider.decide(left, now, first, every)], []
+            for t in range(first + 1, first + size):
+                offers.append(offers[-1].without([found[-1][0].arm]))
+                found.append(decider.decide(offers[-1], now, t, every))
+            for offer, (pick, *_) in zip(offers, found, strict=True):
+                known += decider.of_every(offer, pick) or []
 
-        def shown() -> list[Shown]:
-            some = size > 1 or not (among is exclude is None)
-            return [each for offer in offers for each in source.shown(offer, 1, [given], some)]
+            def shown() -> list[Shown]:
+                some = size > 1 or every or not (among is exclude is None)
+                return [each for offer in offers for each in source.shown(offer, 1, [given], some)]
 
-        picks, chances, stderrs = zip(*found, strict=True)
-        stated, errors = (None if each[0] is None else np.array(each) for each in (chances, stderrs))
-        return self.let_wait(asked, shown, in_columns(picks), stated, errors, known or None)
+            picks, chances, stderrs = zip(*found, strict=True)
+            stated, errors = (None if each[0] is None else np.array(each) for each in (chances, stderrs))
+            asked = Asked(first, now.version, deferred)
+            return self.let_wait(asked, shown, in_columns(picks), stated, errors, known or None)
 
     def let_wait(
         self,
@@ -171,24 +191,26 @@ class Live:
         """Replace the state by the one that has learned these rewards, or raise and change nothing."""
         ids, single = as_ids(decision_id)
         rewards = compiled.as_rewards(reward, len(ids), single)
-        if self.window is not None:
-            self.look_at_the_clock()
+        self.look_at_the_clock()
         with self.lock:
-            self.settle()
+            self.record.settle()
             if self.window is None:
-                self.take_in(ids, rewards, self.record.rewarded)
+                self.take_in(ids, rewards, partial(self.record.rewarded, ids, rewards))
             else:
                 self.tell(ids, rewards)
 
-    def settle(self) -> None:
-        """Make up for what an interrupt has left undone after it was logged."""
-        if self.record.unfinished is not None:
-            self.now = self.record.settled(self.now)
+    def hold(self, ids: Sequence[int]) -> Pulled:
+        """Return the arms of decisions that wait, which are not dropped until they are released."""
+        pending = self.waiting()
+        with self.record.lock:  # not between the choice of those that are dropped and their end
+            return pending.hold(ids)
 
-    def take_in(self, ids: Sequence[int], rewards: Any, written: Callable[..., Now], lost: Sequence[int] = ()) -> None:
+    def take_in(
+        self, ids: Sequence[int], rewards: Any, write: Callable[[Then], None], lost: Sequence[int] = ()
+    ) -> None:
         """Learn rewards of decisions that wait, and forget these and those that are lost, once all that is written."""
-        now, pending, policy = self.now, self.waiting(), self.decider.policy
-        pulled = pending.hold(ids)  # none of them is dropped meanwhile
+        now, pending, policy = self.now, self.pending, self.decider.policy
+        pulled = self.hold(ids)
         try:
             with self.decider.precision():
                 compiled.check_possible(policy, rewards, self.decider.source.dtype)
@@ -197,11 +219,14 @@ class Live:
                 if now.arms.reused:
                     now, pulled = self.with_rows_of(pulled)
                 packed, ahead = self.learned(now, pulled.paid(rewards), pending.is_only(ids))
-            coming = Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, now.version)
-            self.now = written(coming, ids, rewards)
-            pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
-            if lost:
-                pending.withdraw(lost)
+
+            def done(version: int) -> None:
+                self.now = Now(packed, now.arms, now.room - len(ids), ids, now.forced, ahead, version)
+                pending.remove(ids)  # what an interrupt leaves undone here, `waiting` does
+                if lost:
+                    pending.withdraw(lost)
+
+            write(done)
         finally:
             pending.release()
         if self.dump is not None:
@@ -229,7 +254,7 @@ class Live:
         """Learn rewards of arms that others pulled."""
         policy = self.decider.policy
         with self.lock, self.decider.precision():
-            self.settle()
+            self.record.settle()
             compiled.check_possible(policy, rewards, self.decider.source.dtype)
             compiled.check_room_for(policy, self.now.packed.state(), len(rewards))
             if weights is None:
@@ -238,7 +263,15 @@ class Live:
             else:
                 coming = warm_start.absorbed(self.decider, self.now, rows, features, weights, rewards)
             event = Event("learned_from", content=earlier_bytes(rows, features, rewards, weights))
-            self.now = self.record.happened([event], coming._replace(room=self.now.room - len(rewards), ahead=None))
+            self.happen(event, coming._replace(room=self.now.room - len(rewards), ahead=None))
+
+    def happen(self, event: Event, coming: Now) -> None:
+        """Let something happen after which the agent is another one, once that is written."""
+
+        def happened(version: int) -> None:
+            self.now = coming._replace(version=version)
+
+        self.record.happened([event], happened)
 
     # Windows
 
@@ -265,51 +298,64 @@ class Live:
         if not self.pending.is_due(time):
             return
         with self.lock:
-            self.settle()
-            due = self.waiting().hold_due(time)
-            if due.paid or due.lost:
+            pending = self.waiting()
+            with self.record.lock:
+                due = pending.hold_due(time)
+            self.close(due, time)
 
-                def closed(coming: Now, *_: Any) -> Now:
-                    return self.record.closed(due, time, coming)
-
-                self.take_in(due.paid, np.array(due.rewards), closed, due.lost)
+    def close(self, due: Due, time: float) -> None:
+        """Learn the rewards of decisions whose windows are over, and which are held."""
+        if due.last is not None:
+            self.take_in(due.paid, np.array(due.rewards), partial(self.record.closed, due, time), due.lost)
 
     def tell(self, ids: Sequence[int], rewards: Any) -> None:
         """Keep rewards until the windows of their decisions are over."""
-        pending = self.waiting()
-        pending.tell(*self.record.missed(ids))  # what an interrupt has left undone
-        pending.check_untold(ids)
-        compiled.check_possible(self.decider.policy, rewards, self.decider.source.dtype)
-        self.record.told(ids, rewards)
-        pending.tell(ids, np.atleast_1d(rewards).tolist())
+        with self.holding(ids, untold=True) as pending:
+            compiled.check_possible(self.decider.policy, rewards, self.decider.source.dtype)
+            values = np.atleast_1d(rewards).tolist()
+            self.record.told(ids, rewards, lambda version: pending.tell(ids, values))
 
     def withdraw(self, decision_id: int | Sequence[int] | np.ndarray) -> None:
         """Forget decisions that will have no reward."""
         self.look_at_the_clock()
-        with self.lock:
-            self.settle()
-            ids, _ = as_ids(decision_id)
-            self.waiting().check_untold(ids)
-            self.now = self.record.happened([Event("withdrawn", each) for each in ids], self.now)
-            self.pending.withdraw(ids)
+        ids, _ = as_ids(decision_id)
+        with self.lock, self.holding(ids, untold=True) as pending:
+            self.note("withdrawn", ids, pending.withdraw)
 
     def activate(self, decision_id: int | Sequence[int] | np.ndarray) -> None:
         """Note that deferred decisions were shown."""
         self.check_has_window()
         self.look_at_the_clock()
-        with self.lock:
-            self.settle()
-            ids, _ = as_ids(decision_id)
-            self.waiting().check_waiting(ids)
-            self.now = self.record.happened([Event("activated", each) for each in ids], self.now)
-            self.pending.activate(ids)
+        ids, _ = as_ids(decision_id)
+        with self.lock, self.holding(ids) as pending:
+            self.note("activated", ids, pending.activate)
+
+    @contextlib.contextmanager
+    def holding(self, ids: Sequence[int], untold: bool = False) -> Iterator[Pending]:
+        """Hold decisions that wait, and, if `untold` is true, whose rewards have not come."""
+        self.hold(ids)
+        try:
+            if untold:
+                self.pending.check_untold(ids)
+            yield self.pending
+        finally:
+            self.pending.release()
+
+    def note(self, kind: str, ids: Sequence[int], then: Callable[[Sequence[int]], None]) -> None:
+        """Let something happen to each of several decisions, once that is written."""
+
+        def noted(version: int) -> None:
+            self.now = self.now._replace(version=version)
+            then(ids)
+
+        self.record.happened([Event(kind, each) for each in ids], noted)
 
     # Arms
 
     def put(self, kind: str, name: Hashable, features: Any) -> None:
         """Add one of the agent's own arms ("added"), or give it other features ("updated")."""
         with self.lock, self.decider.precision():
-            self.settle()
+            self.record.settle()
             row, attributes = self.decider.source.read(self.now.arms.changeable(), name, features)
             self.put_row(kind, name, row, attributes)
 
@@ -319,22 +365,22 @@ class Live:
         arms = getattr(now.arms, kind)(name, row, attributes, source.vacant(policy, now.packed, now.arms))
         coming = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
         told = row.tolist() if attributes is None else attributes
-        self.now = self.record.happened([Event(kind, name=name, content=json.dumps(told))], coming)
+        self.happen(Event(kind, name=plain(name), content=json.dumps(told)), coming)
 
     def switch(self, name: Hashable, on: bool) -> None:
         """Put one of the agent's own arms on offer, or take it off offer."""
         source, policy = self.decider.source, self.decider.policy
         with self.lock:
-            self.settle()
+            self.record.settle()
             now = self.now
-            own, event = now.arms.changeable(), Event("restored" if on else "retired", name=name)
+            own, event = now.arms.changeable(), Event("restored" if on else "retired", name=plain(name))
             if name not in own.rowless:
-                self.now = self.record.happened([event], now._replace(arms=own.switched(name, on)))
+                self.happen(event, now._replace(arms=own.switched(name, on)))
                 return
             with self.decider.precision():
                 arms = own.switched(name, on, source.vacant(policy, now.packed, own))
                 coming = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
-                self.now = self.record.happened([event], coming)
+                self.happen(event, coming)
 
     def with_rows_of(self, pulled: Pulled) -> tuple[Now, Pulled]:
         """Return what has a row for each arm that was pulled, also if its own was given away, and these rows."""

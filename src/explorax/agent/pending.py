@@ -13,7 +13,7 @@ not known whether it was rewarded.
 import reprlib
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -84,10 +84,10 @@ class Pending:
         with self.lock:
             return self.ids.take(count)
 
-    def give_back(self, first: int, count: int) -> None:
-        """Free the numbers of decisions that were refused, if no later one was taken."""
+    def give_back(self, first: int) -> None:
+        """Free the numbers of decisions whose first number this is, if they were taken and not made."""
         with self.lock:
-            self.ids.give_back(first, count)
+            self.ids.give_back(first)
 
     def made(
         self, first: int, rows: np.ndarray, features: np.ndarray, time: float = 0.0, deferred: bool = False
@@ -109,9 +109,10 @@ class Pending:
                 self.opened.add((decision,), time, deferred)
             if not self._free:
                 self._grow()
-            slot = self._slots[decision] = self._free.pop()
+            slot = self._free.pop()
             self._rows[slot] = row
             self._features[slot] = features
+            self._slots[decision] = slot
             if self.drops and len(self._slots) > self.limit:
                 self._drop()
             return decision
@@ -143,7 +144,7 @@ class Pending:
         if ids is self._removed:
             return
         with self.lock:
-            self._forget(each for each in ids if each in self._slots)
+            self._forget(ids)
             self._removed = ids
 
     def withdraw(self, ids: Sequence[int]) -> None:
@@ -152,28 +153,23 @@ class Pending:
             self._forget(ids)
             self.mark_unsure(ids)
 
-    def check_waiting(self, ids: Sequence[int]) -> None:
-        """Raise unless all of these decisions wait, and each is named once."""
-        self.hold(ids)
-        self.release()
-
     def check_untold(self, ids: Sequence[int]) -> None:
-        """Raise unless all of these decisions wait, and no reward of theirs has come."""
-        self.check_waiting(ids)
+        """Raise if the reward of one of these decisions has come, and waits for the end of its window."""
         for each in ids:
             if self.opened is not None and each in self.opened.rewards:
                 raise AlreadyRewarded(f"The reward of decision {each} is already known. The first one counts.")
 
-    def drop_beyond(self, limit: int) -> list[int]:
-        """Drop the oldest decisions that are more than `limit`; return their ids."""
+    def too_many_with(self, ids: Sequence[int]) -> list[int]:
+        """Return the decisions to be dropped when these wait, too; none that are held."""
         with self.lock:
-            return self._drop(limit)
+            excess = len(self._slots) + len(ids) - len(self._held) - self.limit
+            return [] if excess <= 0 else self._oldest(excess, ids)
 
-    def drop(self, ids: Sequence[int]) -> None:
-        """Drop these decisions."""
+    def drop(self, ids: Sequence[int], total: int) -> None:
+        """Drop these decisions, with which there are `total` that were dropped; doing so again changes nothing."""
         with self.lock:
             self._forget(ids)
-            self.dropped += len(ids)
+            self.dropped = total
             self.mark_unsure(ids)
 
     def is_due(self, time: float) -> bool:
@@ -185,9 +181,21 @@ class Pending:
         """Return the decisions whose windows are over, none of which is dropped until `release`."""
         with self.lock:
             assert self.opened is not None
-            due = self.opened.due(time)
-            self._held = frozenset([*due.paid, *due.lost])
-            return due
+            return self._hold_over(self.opened.over(time))
+
+    def hold_through(self, last: int) -> Due:
+        """Return the decisions from the oldest to this one, none of which is dropped until `release`."""
+        with self.lock:
+            assert self.opened is not None
+            return self._hold_over(self.opened.through(last))
+
+    def _hold_over(self, over: list[int]) -> Due:
+        """Return what becomes of decisions whose windows are over, and hold them."""
+        assert self.opened is not None
+        self.opened.remove([each for each in over if each not in self._slots])  # what an interrupt has left
+        due = self.opened.due([each for each in over if each in self._slots])
+        self._held = frozenset([*due.paid, *due.lost])
+        return due
 
     def tell(self, ids: Sequence[int], rewards: Sequence[float]) -> None:
         """Keep rewards until the windows of their decisions are over."""
@@ -253,23 +261,24 @@ class Pending:
         if self.drops:
             self._drop()
 
-    def _forget(self, ids: Iterable[int]) -> None:
-        """Free the slots of decisions that wait."""
-        gone = list(ids)
-        self._free += map(self._slots.pop, gone)
+    def _forget(self, ids: Sequence[int]) -> None:
+        """Free the slots of those of the decisions that wait; doing so again changes nothing."""
+        self._free += map(self._slots.pop, [each for each in ids if each in self._slots])
         if self.opened is not None:
-            self.opened.remove(gone)
+            self.opened.remove(ids)
 
-    def _drop(self, limit: int | None = None) -> list[int]:
-        """Drop the oldest decisions while too many wait, except for those that are held; return their ids."""
-        excess = len(self._slots) - len(self._held) - (self.limit if limit is None else limit)
-        if excess <= 0:
-            return []
-        oldest = list(islice((each for each in self._slots if each not in self._held), excess))
-        self._forget(oldest)
-        self.dropped += excess
-        self.mark_unsure(oldest)
-        return oldest
+    def _drop(self) -> None:
+        """Drop the oldest decisions while too many wait, except for those that are held."""
+        excess = len(self._slots) - len(self._held) - self.limit
+        if excess > 0:
+            oldest = self._oldest(excess)
+            self._forget(oldest)
+            self.dropped += len(oldest)
+            self.mark_unsure(oldest)
+
+    def _oldest(self, count: int, more: Sequence[int] = ()) -> list[int]:
+        """Return the oldest decisions that wait and are not held; the youngest are `more`."""
+        return list(islice((each for each in chain(self._slots, more) if each not in self._held), count))
 
     def mark_unsure(self, ids: Iterable[int]) -> None:
         """Note that decisions neither wait nor had a reward."""

@@ -1,33 +1,39 @@
 """Whether what an agent does is on record: in no log, or in a log that is written first.
 
-An agent asks one of two objects with the same methods, `Unrecorded` or `Recorded`.  Both let decisions wait and hand
-back the record of the agent that comes next (`Now`); `Recorded` writes a log before that.
+An agent asks one of two objects with the same methods, `Unrecorded` or `Recorded`.  Both do what follows in memory;
+`Recorded` writes a log before that.
 
 Writing and what follows from it in memory happen under the lock of the writer.  So what is decided, dropped and learned
 has the same order in the file as in memory, and a fold of the file is what the memory was.
+
+**Interrupts.**  An interrupt may come after something was written, and before it has all happened in memory.  A note of
+what follows is made before anything is written (`Recorded.write`).  Whoever comes next does it if the file has the row;
+what was done by half is done again, and doing it twice changes nothing.
 """
 
 import contextlib
 import json
 import math
 import reprlib
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from explorax.agent.arm_tables import Pick
-from explorax.agent.decider import Now
 from explorax.agent.decisions import Propensities
 from explorax.agent.offers import Shown
 from explorax.agent.pending import Pending
 from explorax.agent.reward_window import Due
 from explorax.checks import is_number
-from explorax.errors import CannotWrite, InvalidArgument
+from explorax.errors import CannotWrite, ExploraxError, InvalidArgument
 from explorax.log import writer
 
 SNAPSHOT_EVERY = 10_000  # rewards, after which the log is given a snapshot
+
+Result = TypeVar("Result")
+Then = Callable[[int], object]  # what follows in memory, given the version that comes of it
 
 
 class Asked(NamedTuple):
@@ -50,7 +56,7 @@ class Event(NamedTuple):
 class Unrecorded:
     """No log: what happens is in memory only."""
 
-    unfinished: Now | None = None  # what comes next, if an interrupt may have left it to come
+    lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self.clock = clock
@@ -58,6 +64,9 @@ class Unrecorded:
     def now(self) -> float:
         """Return the time that decisions are made at; 0 for an agent that never looks at a clock."""
         return 0.0 if self.clock is None else read(self.clock)
+
+    def settle(self) -> None:
+        """Make up for what an interrupt has left undone after it was written."""
 
     def decided(
         self,
@@ -87,28 +96,21 @@ class Unrecorded:
         """Let decisions wait for their rewards; return their ids."""
         return pending.made(asked.first, picks.row, picks.features, self.now(), asked.deferred)
 
-    def rewarded(self, coming: Now, ids: Sequence[int], rewards: Any) -> Now:
-        """Return what comes after rewards were learned."""
-        return coming
+    def rewarded(self, ids: Sequence[int], rewards: Any, then: Then) -> None:
+        """Let the state have learned rewards."""
+        then(0)
 
-    def missed(self, ids: Sequence[int]) -> tuple[list[int], list[float]]:
-        """Return those of the decisions whose rewards an interrupt has left in the log only, and these rewards."""
-        return [], []
+    def told(self, ids: Sequence[int], rewards: Any, then: Then) -> None:
+        """Let rewards have come that are learned later."""
+        then(0)
 
-    def told(self, ids: Sequence[int], rewards: Any) -> None:
-        """Note that rewards came that are learned later."""
+    def closed(self, due: Due, time: float, then: Then) -> None:
+        """Let the windows of decisions be closed."""
+        then(0)
 
-    def closed(self, due: Due, time: float, coming: Now) -> Now:
-        """Return what comes after the windows of decisions were closed."""
-        return coming
-
-    def happened(self, events: Sequence[Event], coming: Now) -> Now:
-        """Return what comes after something else happened."""
-        return coming
-
-    def settled(self, now: Now) -> Now:
-        """Return what an interrupt has left to come, or else what is now."""
-        return now
+    def happened(self, events: Sequence[Event], then: Then) -> None:
+        """Let something else have happened."""
+        then(0)
 
     def keep(self, dump: Callable[[], bytes]) -> None:
         """Keep a snapshot, if there is a place for it and enough was learned since the last."""
@@ -122,11 +124,37 @@ class Recorded(Unrecorded):
 
     clock: Callable[[], float]
 
-    def __init__(self, to: writer.Writer, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, to: writer.Writer, clock: Callable[[], float], since: int = 0) -> None:
         super().__init__(clock)
-        self.writer = to
-        self.unwritten: list[Event] = []  # decisions that were dropped while nothing could be written
-        self.since = 0  # rewards since the last snapshot
+        self.writer, self.lock = to, to.lock
+        self.undone: tuple[int, Callable[[], object]] | None = None  # what follows in memory, if this row is there
+        self.since, self.moment = since, 0.0  # rewards since the last snapshot, and when the last came
+
+    def settle(self) -> None:
+        """Make up for what an interrupt has left undone after it was written."""
+        if self.undone is not None:
+            with self.lock:
+                self.finish()
+
+    def finish(self) -> None:
+        """Make up for what an interrupt has left undone, for a caller who holds the lock."""
+        if self.undone is not None:
+            last, then = self.undone
+            if self.writer.has(last):
+                then()
+            self.undone = None
+
+    def write(self, statements: Sequence[writer.Rows], last: int, then: Callable[[], Result]) -> Result:
+        """Write rows, of which the last has the number `last`, and return what follows; an interrupt leaves a note."""
+        self.undone = last, then  # which changes nothing if it is done again
+        try:
+            self.writer.write(statements, last)
+        except (CannotWrite, InvalidArgument):
+            self.undone = None
+            raise
+        found = then()
+        self.undone = None
+        return found
 
     def decided(
         self,
@@ -139,14 +167,11 @@ class Recorded(Unrecorded):
         every: Propensities | None,
     ) -> int:
         """Write a decision, and let it wait for its reward; return its id."""
-        moment, first = self.now(), asked.first
-        decision = pending.ids.offset + first
-        with self.writer.lock, self.refusable(pending, asked, 1):
-            told = (pick.arm, pick.row, pick.features, chance, stderr, pick.forced, pick.converged, shown()[0], every)
-            self.make_room(pending, 1, moment)
-            row = as_row(decision, self.writer.next(), moment, asked, first, decision, *told)
-            self.writer.one(writer.DECISION, row)
-            return pending.made_one(first, pick.row, pick.features, moment, asked.deferred)
+        moment, number, decision = self.now(), asked.first, pending.ids.offset + asked.first
+        told = (pick.arm, pick.row, pick.features, chance, stderr, pick.forced, pick.converged)
+        content = row_content(number, decision, asked, *told, shown()[0], every)
+        made = partial(pending.made_one, number, pick.row, pick.features, moment, asked.deferred)
+        return self.decide(pending, (decision,), [content], moment, made)
 
     def decided_many(
         self,
@@ -159,138 +184,106 @@ class Recorded(Unrecorded):
         every: Sequence[Propensities] | None,
     ) -> range:
         """Write decisions, and let them wait for their rewards; return their ids."""
-        moment, first, count = self.now(), asked.first, len(picks.row)
-        start = pending.ids.offset + first
-        nothing = [None] * count
-        with self.writer.lock, self.refusable(pending, asked, count):
-            columns = (picks.row, chances, stderrs, picks.forced, picks.converged)
-            places, *numbers = (nothing if each is None else np.asarray(each).tolist() for each in columns)
-            each = zip(picks.arm, places, picks.features, *numbers, shown(), every or nothing, strict=True)
-            self.make_room(pending, count, moment)
+        moment, first, nothing = self.now(), asked.first, [None] * len(picks.row)
+        ids = range(pending.ids.offset + first, pending.ids.offset + first + len(picks.row))
+        columns = (picks.row, chances, stderrs, picks.forced, picks.converged)
+        places, *numbers = (nothing if each is None else np.asarray(each).tolist() for each in columns)
+        each = zip(picks.arm, places, picks.features, *numbers, shown(), every or nothing, strict=True)
+        contents = [row_content(first + i, ids.start, asked, *told) for i, told in enumerate(each)]
+        made = partial(pending.made, first, picks.row, picks.features, moment, asked.deferred)
+        return self.decide(pending, ids, contents, moment, made)
+
+    def decide(
+        self,
+        pending: Pending,
+        ids: Sequence[int],
+        contents: Sequence[tuple[Any, ...]],
+        moment: float,
+        made: Callable[[], Result],
+    ) -> Result:
+        """Write decisions and which are dropped for them; return what lets them wait."""
+        with self.lock:
+            self.finish()
             seq = self.writer.next()
-            rows = [as_row(start + i, seq + i, moment, asked, first + i, start, *told) for i, told in enumerate(each)]
-            self.write([(writer.DECISION, rows)], [], moment)
-            return pending.made(first, picks.row, picks.features, moment, asked.deferred)
+            if len(contents) == 1:  # as most often
+                rows = [(ids[0], seq, moment, *contents[0])]
+            else:
+                each = zip(ids, contents, strict=True)
+                rows = [(decision, seq + i, moment, *content) for i, (decision, content) in enumerate(each)]
+            dropped = pending.too_many_with(ids)
+            if not dropped:
+                return self.write([(writer.DECISION, rows)], seq + len(rows) - 1, made)
+            total = pending.dropped + len(dropped)
+            drops = event_rows([Event("dropped", each) for each in dropped], seq + len(rows), moment)
 
-    @contextlib.contextmanager
-    def refusable(self, pending: Pending, asked: Asked, count: int) -> Iterator[None]:
-        """Free the numbers of decisions that cannot be written."""
-        try:
-            yield
-        except (CannotWrite, InvalidArgument):
-            pending.give_back(asked.first, count)
-            raise
+            def made_and_dropped() -> Result:
+                found = made()
+                pending.drop(dropped, total)
+                return found
 
-    def make_room(self, pending: Pending, count: int, moment: float) -> None:
-        """Drop the oldest decisions that are too many with `count` more."""
-        self.unwritten += [Event("dropped", each) for each in pending.drop_beyond(max(pending.limit - count, 0))]
-        self.catch_up(moment)
+            return self.write(
+                [(writer.DECISION, rows), (writer.EVENT, drops)], seq + len(rows) + len(drops) - 1, made_and_dropped
+            )
 
-    def catch_up(self, moment: float) -> None:
-        """Write what has happened in memory and could not be written then, before anything else is written."""
-        if self.unwritten:
-            self.write([], self.unwritten, moment)
-            self.unwritten = []
-
-    def rewarded(self, coming: Now, ids: Sequence[int], rewards: Any) -> Now:
-        """Write rewards that were learned; return what comes next, with its version."""
-        moment = self.now()
-        with self.writer.lock:
-            self.catch_up(moment)
-            seq = self.writer.next()
-            coming = coming._replace(version=seq + len(ids) - 1)
-            with self.finishing(coming):
-                if len(ids) == 1:
-                    self.writer.one(writer.REWARD, (ids[0], seq, moment, seq, float(np.squeeze(rewards)), 0))
-                else:
-                    self.write([(writer.REWARD, reward_rows(ids, rewards, seq, moment, 0))], [], moment)
+    def rewarded(self, ids: Sequence[int], rewards: Any, then: Then) -> None:
+        """Write rewards, and let the state have learned them."""
+        self.told(ids, rewards, then)
         self.since += len(ids)
-        return coming
 
-    def missed(self, ids: Sequence[int]) -> tuple[list[int], list[float]]:
-        """Return those of the decisions whose rewards an interrupt has left in the log only, and these rewards."""
-        with self.writer.lock:
-            found = {each: self.writer.reward_of(each) for each in ids} if self.writer.unsure else {}
-        known = {each: reward for each, reward in found.items() if reward is not None}
-        return list(known), list(known.values())
+    def told(self, ids: Sequence[int], rewards: Any, then: Then) -> None:
+        """Write rewards, and let them have come."""
+        self.moment = moment = self.now()
+        with self.lock:
+            self.finish()
+            seq = self.writer.next()
+            rows = reward_rows(ids, rewards, seq, moment, 0)
+            if rows:
+                last = seq + len(rows) - 1
+                self.write([(writer.REWARD, rows)], last, partial(then, last))
 
-    def told(self, ids: Sequence[int], rewards: Any) -> None:
-        """Write rewards that are learned later."""
-        moment = self.now()
-        with self.writer.lock:
-            self.catch_up(moment)
-            rows = reward_rows(ids, rewards, self.writer.next(), moment, 0)
-            self.write([(writer.REWARD, rows)], [], moment)
-
-    def closed(self, due: Due, time: float, coming: Now) -> Now:
-        """Write that windows were closed, and the rewards that decisions have by default; return what comes next."""
-        with self.writer.lock:
-            self.catch_up(time)
+    def closed(self, due: Due, time: float, then: Then) -> None:
+        """Write that windows were closed, with the rewards by default, and let this have happened."""
+        self.moment = time
+        with self.lock:
+            self.finish()
             seq = self.writer.next()
             rows = reward_rows(due.defaulted, [due.default] * len(due.defaulted), seq, time, 1)
-            coming = coming._replace(version=seq + len(rows))
-            with self.finishing(coming):
-                self.write([(writer.REWARD, rows)], [Event("closed")], time)
+            last = seq + len(rows)
+            closing = event_rows([Event("closed", due.last)], last, time)
+            self.write([(writer.REWARD, rows), (writer.EVENT, closing)], last, partial(then, last))
         self.since += len(due.paid)
-        return coming
 
-    def happened(self, events: Sequence[Event], coming: Now) -> Now:
-        """Write what else happened; return what comes next, with its version."""
+    def happened(self, events: Sequence[Event], then: Then) -> None:
+        """Write what else happened, and let it have happened."""
         moment = self.now()
-        with self.writer.lock:
-            self.catch_up(moment)
-            coming = coming._replace(version=self.writer.next() + len(events) - 1)
-            with self.finishing(coming):
-                self.write([], events, moment)
-        return coming
-
-    @contextlib.contextmanager
-    def finishing(self, coming: Now) -> Iterator[None]:
-        """Note what comes next while it is written; an interrupt leaves the note, and what is refused does not."""
-        self.unfinished = coming
-        try:
-            yield
-        except (CannotWrite, InvalidArgument):
-            self.unfinished = None
-            raise
-
-    def settled(self, now: Now) -> Now:
-        """Return what comes next if an interrupt has come after it was written, and else what is now."""
-        coming, self.unfinished = self.unfinished, None
-        if coming is None or coming is now:
-            return now
-        with self.writer.lock:
-            return coming if self.writer.has(coming.version) else now
-
-    def write(self, statements: Sequence[writer.Rows], events: Sequence[Event], time: float) -> None:
-        """Write rows that have the next numbers, and events after them, all of them or none."""
-        count = sum(len(rows) for _, rows in statements)
-        seq = self.writer.next() + count
-        rows = [(seq + i, time, *event) for i, event in enumerate(events)]
-        self.writer.all([*statements, (writer.EVENT, rows)], count + len(rows))
+        with self.lock:
+            self.finish()
+            seq = self.writer.next()
+            if events:
+                last = seq + len(events) - 1
+                self.write([(writer.EVENT, event_rows(events, seq, moment))], last, partial(then, last))
 
     def keep(self, dump: Callable[[], bytes]) -> None:
         """Keep a snapshot in the log if enough was learned since the last."""
         if self.since < SNAPSHOT_EVERY:
             return
         self.since = 0
-        moment = self.now()
-        with self.writer.lock, contextlib.suppress(CannotWrite):  # a snapshot only saves time: the log has it all
-            seq, content = self.writer.next() - 1, dump()
-            self.writer.all([(writer.SNAPSHOT, [(seq, moment, content)]), (writer.FORGET, [(seq,)])], 0)
+        with self.lock, contextlib.suppress(ExploraxError):  # a snapshot only saves time: the log has it all
+            self.finish()
+            seq = self.writer.next() - 1
+            self.writer.write([(writer.SNAPSHOT, [(seq, self.moment, dump())]), (writer.FORGET, [(seq,)])], seq)
 
     def close(self) -> None:
         """Close the file, and leave it to other writers."""
+        with contextlib.suppress(InvalidArgument):  # it is closed already
+            self.settle()
         self.writer.close()
 
 
-def as_row(
-    decision: int,
-    seq: int,
-    moment: float,
-    asked: Asked,
+def row_content(
     number: int,
     call: int,
+    asked: Asked,
     arm: Any,
     place: int,
     features: np.ndarray,
@@ -301,12 +294,9 @@ def as_row(
     shown: Shown,
     every: Propensities | None,
 ) -> tuple[Any, ...]:
-    """Return a decision as a row of a log."""
+    """Return a decision as a row of a log, without its id, the number of the row, and the time."""
     names, table, context = shown
     return (
-        decision,
-        seq,
-        moment,
         number,
         call,
         asked.version,
@@ -327,8 +317,15 @@ def as_row(
 
 def reward_rows(ids: Sequence[int], rewards: Any, seq: int, moment: float, by_default: int) -> list[tuple[Any, ...]]:
     """Return rewards as rows of a log."""
+    if len(ids) == 1 and isinstance(rewards, float):  # what most calls tell, and NumPy takes long for
+        return [(ids[0], seq, moment, seq, rewards, by_default)]
     pairs = zip(ids, np.atleast_1d(rewards).tolist(), strict=True)
     return [(each, seq + i, moment, seq, reward, by_default) for i, (each, reward) in enumerate(pairs)]
+
+
+def event_rows(events: Sequence[Event], seq: int, moment: float) -> list[tuple[Any, ...]]:
+    """Return what happened as rows of a log."""
+    return [(seq + i, moment, *event) for i, event in enumerate(events)]
 
 
 def context_text(context: Mapping[str, Any]) -> str:
@@ -352,6 +349,8 @@ def plain_number(value: Any) -> Any:
 def read(clock: Callable[[], float]) -> float:
     """Return the time that a clock tells; raise if it is not a finite number."""
     moment = clock()
+    if type(moment) is float and math.isfinite(moment):
+        return moment
     if not (is_number(moment) and math.isfinite(moment)):
         raise InvalidArgument(
             f"clock must return a finite number of seconds, got {moment!r}. Give time.time, or a function like it."

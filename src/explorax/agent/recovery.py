@@ -4,6 +4,7 @@ What is written is what was told to the agent, and replaying it calls the same f
 the state is the same to the bit, and so are the next decisions.
 """
 
+import contextlib
 import heapq
 import json
 import os
@@ -30,6 +31,7 @@ DURABILITY = "process"  # by default
 DECISIONS = "SELECT seq, number, row, features, time, deferred FROM decisions WHERE seq > ? ORDER BY seq"
 REWARDS = "SELECT seq, call, decision, reward FROM rewards WHERE seq > ? AND NOT by_default ORDER BY seq"
 EVENTS = "SELECT seq, time, kind, decision, name, content FROM events WHERE seq > ? ORDER BY seq"
+SINCE = "SELECT count(*) FROM rewards WHERE seq > ?"
 NEWEST = "SELECT seq, content FROM snapshots ORDER BY seq DESC LIMIT 1"
 # The number of the last thing that a state has learned; rewards that wait for the end of a window are not learned yet.
 VERSION = "SELECT max(seq) FROM events WHERE kind != 'dropped'"
@@ -76,7 +78,8 @@ class Rewarded(NamedTuple):
     def replay(self, live: Live) -> None:
         """Learn the rewards, or keep them until the windows of their decisions are over."""
         if live.window is None:
-            live.take_in(self.ids, np.array(self.rewards), lambda coming, *_: coming)
+            rewards = np.array(self.rewards)
+            live.take_in(self.ids, rewards, partial(live.record.rewarded, self.ids, rewards))
         else:
             live.pending.tell(self.ids, self.rewards)
 
@@ -114,9 +117,9 @@ HAPPENED: Mapping[str, Callable[[Live, Happened], None]] = {
     "retired": lambda live, step: live.switch(step.name, False),
     "restored": lambda live, step: live.switch(step.name, True),
     "withdrawn": lambda live, step: live.pending.withdraw([step.decision]),
-    "dropped": lambda live, step: live.pending.drop([step.decision]),
+    "dropped": lambda live, step: live.pending.drop([step.decision], live.pending.dropped + 1),
     "activated": lambda live, step: live.pending.activate([step.decision]),
-    "closed": lambda live, step: live.close_windows(step.time),
+    "closed": lambda live, step: live.close(live.pending.hold_through(step.decision), step.time),
     "learned_from": lambda live, step: live.learn_from(*earlier_of(step.content)),
 }
 
@@ -136,6 +139,8 @@ def begin(live: Live, path: object, durability: str, clock: Callable[[], float])
     """Begin a log in a new file, which holds the agent as it is."""
     target = archive.checked_path(path)
     policy = live.decider.policy.recipe
+    for name in live.now.arms.by_name():
+        writer.check_name(name)
     about = {
         "version": version_of("explorax"),
         "policy": policy.name if policy else None,
@@ -144,13 +149,12 @@ def begin(live: Live, path: object, durability: str, clock: Callable[[], float])
         "dtype": live.decider.source.dtype,
     }
     content = snapshot.dumps(snapshot.take(live))
-    writer.create(target, about, read(clock), content)
-    go_on(live, writer.Writer(target, durability), clock)
+    go_on(live, writer.create(target, about, read(clock), content, durability), clock, 0)
 
 
-def go_on(live: Live, to: writer.Writer, clock: Callable[[], float]) -> None:
-    """Log from now on."""
-    live.record, live.pending.drops = Recorded(to, clock), False
+def go_on(live: Live, to: writer.Writer, clock: Callable[[], float], since: int) -> None:
+    """Log from now on, given the number of rewards since the last snapshot."""
+    live.record, live.pending.drops = Recorded(to, clock, since), False
     kept = weakref.ref(live)  # so that an agent that nobody holds any more is gone, and its file closed
     live.dump = partial(dump, kept)
     weakref.finalize(live, to.close)
@@ -164,27 +168,46 @@ def dump(live: Callable[[], Live | None]) -> bytes:
 
 
 def recover(path: str | os.PathLike[str], policy: Policy | None, durability: str, clock: Callable[[], float]) -> Live:
-    """Return the decider of a log, with the state and the pending decisions that it had last."""
-    target = archive.checked_path(path)
-    to = writer.Writer(target, durability)
-    try:
-        with schema.understood(target):
-            seq, content = newest(to.connection, target)
-            live = snapshot.resume(content, target, policy, None, None, None, same_ids=True, clock=clock)
-            replay(live, to.connection, seq)
-        go_on(live, to, clock)
-    except BaseException:
-        to.close()
-        raise
+    """Return the decider of a log, with the state and the pending decisions that it had last.
+
+    All that is needed is read before the file is opened for writing, so that one that cannot be used stays as it is.
+    """
+    target = Path(os.path.realpath(archive.checked_path(path)))
+    writer.check_durability(durability)
+    schema.check_is_log(target)  # before a lock is left beside a file that is something else
+    with contextlib.ExitStack() as held:
+        held.enter_context(writer.locked(target))
+        with contextlib.closing(schema.connect(target, write=False)) as reader:
+            with schema.understood(target):
+                seq, content = newest(reader, target)
+                live = snapshot.resume(content, target, policy, None, None, None, same_ids=True, clock=clock)
+                with replayable(target):
+                    replay(live, reader, seq)
+                (since,) = reader.execute(SINCE, (seq,)).fetchone()
+            go_on(live, writer.Writer(target, durability, held), clock, since)
     return live
+
+
+@contextlib.contextmanager
+def replayable(path: Path) -> Iterator[None]:
+    """Turn errors that come from the content of a log into `InvalidLog`."""
+    try:
+        yield
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # rows that are something else fail in any way
+        raise InvalidLog(
+            f"{path} is damaged, or was changed by other programs: {error or repr(error)} Nothing in it was changed. "
+            "Restore it from a copy."
+        ) from error
 
 
 def newest(connection: sqlite3.Connection, path: Path) -> tuple[int, bytes]:
     """Return the newest snapshot of a log, and the number of the last thing that it knows."""
     found = connection.execute(NEWEST).fetchone()
-    if found is None:
+    if found is None or not (isinstance(found[0], int) and isinstance(found[1], bytes)):
         raise InvalidLog(f"{path} has no snapshot of its agent, so it was changed by other programs. Use a copy.")
-    return int(found[0]), bytes(found[1])
+    return found[0], found[1]
 
 
 def replay(live: Live, connection: sqlite3.Connection, seq: int) -> None:

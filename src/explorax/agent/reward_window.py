@@ -9,7 +9,7 @@ A decision may be deferred: if it is not activated by the end of its window, sin
 reward, it teaches nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from explorax.agent.compiled import check_possible
 from explorax.checks import check_positive, is_number
-from explorax.errors import InvalidArgument, InvalidReward
+from explorax.errors import InvalidArgument, InvalidReward, UnknownDecision
 from explorax.policies.base import Policy
 
 
@@ -70,6 +70,7 @@ class Due(NamedTuple):
     defaulted: list[int]  # ids of those among them that take the default
     lost: list[int]  # ids of those that teach nothing
     default: float | None
+    last: int | None  # id of the youngest of all of them
 
 
 class Opened:
@@ -101,11 +102,20 @@ class Opened:
         """Tell whether the oldest window is over."""
         return next(iter(self.times.values()), np.inf) + self.window.seconds <= time
 
-    def due(self, time: float) -> Due:
+    def over(self, time: float) -> list[int]:
         """Return the decisions whose windows are over; one behind a younger decision waits for it."""
-        over: Callable[[int], bool] = lambda each: self.times[each] + self.window.seconds <= time  # noqa: E731
-        due = Due([], [], [], [], self.window.default)
-        for each in takewhile(over, self.times):
+        return list(takewhile(lambda each: self.times[each] + self.window.seconds <= time, self.times))
+
+    def through(self, last: int) -> list[int]:
+        """Return the decisions from the oldest to this one."""
+        if last not in self.times:
+            raise UnknownDecision(f"decision_id must be the id of a decision whose window is open, got {last}.")
+        return [*takewhile(lambda each: each != last, self.times), last]
+
+    def due(self, over: Sequence[int]) -> Due:
+        """Return what becomes of the decisions whose windows are over, the oldest first."""
+        due = Due([], [], [], [], self.window.default, over[-1] if over else None)
+        for each in over:
             reward = self.rewards.get(each, None if each in self.deferred else self.window.default)
             if reward is None:
                 due.lost.append(each)

@@ -80,7 +80,7 @@ class Saved(NamedTuple):
 def take(live: Live) -> Saved:
     """Return all that an agent is and knows now."""
     with live.lock:
-        live.settle()
+        live.record.settle()
         return taken(live)
 
 

@@ -109,7 +109,7 @@ class ArmSource(ABC):
         Returns:
             What the log does not know already, for each decision.
         """
-        return [Shown(offers.on_offer(i)[0] if restricted else None) for i in range(count)]
+        return [Shown(offers.on_offer(i)[0]) for i in range(count)] if restricted else [Shown()] * count
 
     def earlier(self, arms: Arms, log: LoggedData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the rows, the features and the rewards of arms that others pulled, as a log tells them."""

@@ -18,6 +18,9 @@ unless it is activated.  `names` lists the arms on offer as JSON (NULL: all of t
 this version), `arms` holds the features of arms that were given with the decision, `context` the context as JSON, and
 `every` the probability of each arm on offer, if that was asked for.  Arrays are little-endian.
 
+**Events.**  `decision` is the decision that was withdrawn, dropped or activated; of "closed", the youngest of those
+whose windows were over, which all older ones that still wait go with.  `name` and `content` belong to arms.
+
 **WAL.**  One process writes, any number of others may read meanwhile.  A file that is copied while an agent writes it
 needs its companions `-wal` and `-shm`; `explorax log export` makes a copy that needs none.
 """
@@ -54,10 +57,10 @@ NUMBERED = ("decisions", "rewards", "events")  # the tables whose rows have a `s
 
 @contextlib.contextmanager
 def understood(path: object) -> Iterator[None]:
-    """Turn errors of SQLite while reading into `InvalidLog`."""
+    """Turn errors of SQLite while reading into `InvalidLog`, also where their message has bytes of the file in it."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InvalidLog(
             f"{path} cannot be read as a log: {error}. Nothing in it was changed. Restore it from a copy, with its "
             "companions -wal and -shm if there are any."
@@ -111,7 +114,7 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
         try:
             connection.execute("SELECT value FROM about").fetchone()
-        except sqlite3.Error:
+        except BaseException:
             connection.close()
             raise
     return connection
