@@ -153,9 +153,10 @@ def test_a_damaged_page_is_found(logs, tmp_path):
     source.close()
     connection.execute("PRAGMA journal_mode = DELETE")
     (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rewards'").fetchone()
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
     connection.close()
     content = bytearray(path.read_bytes())
-    content[(root - 1) * 4096 + 8 : (root - 1) * 4096 + 16] = b"\xff" * 8
+    content[(root - 1) * page + 8 : (root - 1) * page + 16] = b"\xff" * 8
     path.write_bytes(content)
     assert shutil.copy(path, tmp_path / "before.db")
     (found,) = problems(path, fold=True)

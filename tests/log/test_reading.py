@@ -58,8 +58,8 @@ def test_probabilities_of_fixed_arms(tmp_path):
     agent.update_arm("a", [2.0, 2.0])  # which moves it behind the others
     decision = agent.choose(all_propensities=True)
     agent.learn(decision.id, 1.0)
-    every = read_log(tmp_path / "log.db").all_propensities
-    assert every is None or every[-1, decision.row if decision.row < 3 else 0] == decision.propensity
+    data = read_log(tmp_path / "log.db")
+    assert data.all_propensities[-1, data.names.index(decision.arm)] == decision.propensity
     agent.close()
 
 
