@@ -207,7 +207,7 @@ def test_durability(tmp_path, monkeypatch):
     """What reaches the disk before a call returns: with "power" each commit, and the name of the file in any case."""
     synced = []
     monkeypatch.setattr(writer, "sync_folder", lambda folder: synced.append(folder) or files.sync_folder(folder))
-    for durability, level in [("power", 2), ("process", 0), (None, 0)]:
+    for durability, level in [("power", 2), ("process", 1), (None, 1)]:
         path = tmp_path / f"{durability}.db"
         agent = counting(log=path, durability=durability)
         assert synced.pop() == tmp_path
@@ -215,6 +215,7 @@ def test_durability(tmp_path, monkeypatch):
         assert found(agent) == level
         assert agent._live.record.writer.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         agent.close()
+        assert [each.name for each in tmp_path.glob(f"{durability}.db-*")] == []  # no companions but the lock
         again = Agent.recover(path, COUNTING, durability="power")
         assert found(again) == 2
         again.close()

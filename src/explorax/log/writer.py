@@ -1,8 +1,12 @@
 """The one writer of a log: rows that are in the file before anyone is told of what they say.
 
 **Durability.**  Every call of a method is a transaction of its own, which is in the file when the method returns.  With
-"process" the file is handed to the operating system: it survives the end of the process in any way, but not that of the
-machine.  With "power" it is forced to the disk each time, and survives a loss of power, too.
+"process" it is handed to the operating system: it survives the end of the process in any way.  If the machine loses its
+power, the last transactions may be lost, but the file is whole.  With "power" each transaction is forced to the disk,
+and survives that, too.
+
+**Speed.**  A transaction writes whole pages, two of them for a decision and its reward: pages are small, and `seq` has
+no index, so that only opening a log takes time in proportion to its rows.
 
 **One writer.**  A lock of the operating system on a companion file, which ends with the process, keeps other processes
 from writing.  Readers are not disturbed.
@@ -24,8 +28,9 @@ from explorax.errors import CannotWrite, InvalidArgument, UnknownName
 from explorax.files import acquire, remove_leftovers, sync_folder, temporary, writing
 from explorax.log import schema
 
+CHECKPOINT = 16_384  # pages in the companion -wal, after which they are moved to the file
 PAGE = 2048  # bytes; every row that is written writes a few whole pages
-SYNCHRONOUS = {"process": "OFF", "power": "FULL"}
+SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 DECISION = f"INSERT INTO decisions VALUES ({', '.join('?' * 18)})"
 REWARD = "INSERT INTO rewards VALUES (?, ?, ?, ?, ?, ?)"
 EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
@@ -124,6 +129,7 @@ class Writer:
             held.callback(self.connection.close)
             with schema.understood(path):
                 self.connection.execute("PRAGMA journal_mode = WAL")
+                self.connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
                 self.connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
                 self.seq = self.last()
             self.held = held.pop_all()
@@ -132,6 +138,10 @@ class Writer:
         """Close the file, and leave it to other writers; a process that was forked from the writer's has none open."""
         if os.getpid() == self.process:
             with self.lock:
+                if not self.closed:
+                    with contextlib.suppress(sqlite3.Error):  # for example because somebody reads it just now
+                        self.end_interrupted()
+                        self.connection.execute("PRAGMA journal_mode = DELETE")  # a file that needs no companions
                 self.closed = True
                 self.held.close()
 
