@@ -53,8 +53,7 @@ class Taken:
 
     def __exit__(self, kind: object, *error: object) -> None:
         if kind is not None:
-            self.live.record.settle()
-            self.live.pending.give_back(self.first)
+            self.live.give_back(self.first)
 
 
 class Live:
@@ -107,24 +106,31 @@ class Live:
         explain: bool = False,
     ) -> Decision:
         """Make the next decision, and let it wait for its reward."""
-        self.look_at_the_clock(deferred)
+        if deferred or self.window is not None:
+            self.look_at_the_clock(deferred)
         now, decider = self.now, self.decider
         offer = decider.source.offer(now.arms, given, among)
         if exclude is not None:
             offer = offer.without(exclude)
-        with Taken(self, 1) as t:
+        t = self.pending.take(1)
+        try:
             self.last = None if every else offer
             explanation = decider.explain(offer, now, t) if explain else None
             pick, chance, stderr = decider.decide(offer, now, t, every)
             (known,) = decider.of_every(offer, pick) or (None,)
-
-            def shown() -> list[Shown]:
-                return decider.source.shown(offer, 1, [given], every or not (among is exclude is None))
-
             asked = Asked(t, now.version, deferred)
+            shown = partial(decider.source.shown, offer, 1, [given], every or not (among is exclude is None))
             decision = self.record.decided(self.pending, asked, shown, pick, chance, stderr, known)
+        except BaseException:
+            self.give_back(t)
+            raise
         told = (pick.arm, chance, stderr, pick.row, pick.features, pick.forced, pick.converged, known)
         return Decision(decision, *told, explanation)
+
+    def give_back(self, first: int) -> None:
+        """Free the numbers of decisions that were not made, if an error has come after they were taken."""
+        self.record.settle()
+        self.pending.give_back(first)
 
     def choose_many(self, given: Any, among: AmongEach, every: bool = False, deferred: bool = False) -> Decisions:
         """Make the next decisions with the same state, and let them wait for their rewards."""
@@ -135,9 +141,7 @@ class Live:
             picks, chances, stderrs = decider.decide_many(offers, now, first, every)
             known = decider.of_every(offers, picks)
 
-            def shown() -> list[Shown]:
-                return source.shown(offers, offers.number, given, every or among is not None)
-
+            shown = partial(source.shown, offers, offers.number, given, every or among is not None)
             return self.let_wait(Asked(first, now.version, deferred), shown, picks, chances, stderrs, known)
 
     def choose_slate(
@@ -191,22 +195,26 @@ class Live:
         """Replace the state by the one that has learned these rewards, or raise and change nothing."""
         ids, single = as_ids(decision_id)
         rewards = compiled.as_rewards(reward, len(ids), single)
-        self.look_at_the_clock()
+        if self.window is not None:
+            self.look_at_the_clock()
         with self.lock:
             self.record.settle()
             if self.window is None:
-                self.take_in(ids, rewards, partial(self.record.rewarded, ids, rewards))
+                self.take_in(ids, rewards, self.record.rewarded)
             else:
                 self.tell(ids, rewards)
 
     def hold(self, ids: Sequence[int]) -> Pulled:
         """Return the arms of decisions that wait, which are not dropped until they are released."""
-        pending = self.waiting()
-        with self.record.lock:  # not between the choice of those that are dropped and their end
-            return pending.hold(ids)
+        self.pending.remove(self.now.learned)
+        return self.record.hold(self.pending, ids)
 
     def take_in(
-        self, ids: Sequence[int], rewards: Any, write: Callable[[Then], None], lost: Sequence[int] = ()
+        self,
+        ids: Sequence[int],
+        rewards: Any,
+        write: Callable[[Sequence[int], Any, Then], None],
+        lost: Sequence[int] = (),
     ) -> None:
         """Learn rewards of decisions that wait, and forget these and those that are lost, once all that is written."""
         now, pending, policy = self.now, self.pending, self.decider.policy
@@ -226,7 +234,7 @@ class Live:
                 if lost:
                     pending.withdraw(lost)
 
-            write(done)
+            write(ids, rewards, done)
         finally:
             pending.release()
         if self.dump is not None:

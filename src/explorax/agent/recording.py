@@ -25,6 +25,7 @@ from explorax.agent.arm_tables import Pick
 from explorax.agent.decisions import Propensities
 from explorax.agent.offers import Shown
 from explorax.agent.pending import Pending
+from explorax.agent.pulled import Pulled
 from explorax.agent.reward_window import Due
 from explorax.checks import is_number
 from explorax.errors import CannotWrite, ExploraxError, InvalidArgument
@@ -68,6 +69,10 @@ class Unrecorded:
     def settle(self) -> None:
         """Make up for what an interrupt has left undone after it was written."""
 
+    def hold(self, pending: Pending, ids: Sequence[int]) -> Pulled:
+        """Return the arms of decisions that wait, which are not dropped until they are released."""
+        return pending.hold(ids)
+
     def decided(
         self,
         pending: Pending,
@@ -104,8 +109,8 @@ class Unrecorded:
         """Let rewards have come that are learned later."""
         then(0)
 
-    def closed(self, due: Due, time: float, then: Then) -> None:
-        """Let the windows of decisions be closed."""
+    def closed(self, due: Due, time: float, ids: Sequence[int], rewards: Any, then: Then) -> None:
+        """Let the windows of decisions be closed, and the state have learned their rewards."""
         then(0)
 
     def happened(self, events: Sequence[Event], then: Then) -> None:
@@ -135,6 +140,12 @@ class Recorded(Unrecorded):
         if self.undone is not None:
             with self.lock:
                 self.finish()
+
+    def hold(self, pending: Pending, ids: Sequence[int]) -> Pulled:
+        """Return the arms of decisions that wait, which are not dropped until they are released."""
+        with self.lock:  # not between the choice of those that are dropped and their end
+            self.finish()
+            return pending.hold(ids)
 
     def finish(self) -> None:
         """Make up for what an interrupt has left undone, for a caller who holds the lock."""
@@ -241,7 +252,7 @@ class Recorded(Unrecorded):
                 last = seq + len(rows) - 1
                 self.write([(writer.REWARD, rows)], last, partial(then, last))
 
-    def closed(self, due: Due, time: float, then: Then) -> None:
+    def closed(self, due: Due, time: float, ids: Sequence[int], rewards: Any, then: Then) -> None:
         """Write that windows were closed, with the rewards by default, and let this have happened."""
         self.moment = time
         with self.lock:

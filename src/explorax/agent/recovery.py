@@ -79,7 +79,7 @@ class Rewarded(NamedTuple):
         """Learn the rewards, or keep them until the windows of their decisions are over."""
         if live.window is None:
             rewards = np.array(self.rewards)
-            live.take_in(self.ids, rewards, partial(live.record.rewarded, self.ids, rewards))
+            live.take_in(self.ids, rewards, live.record.rewarded)
         else:
             live.pending.tell(self.ids, self.rewards)
 
