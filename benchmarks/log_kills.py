@@ -58,10 +58,11 @@ def main() -> None:
 
 def kill_all(folder: Path, kills: int, lives: int, most: int, seed: int) -> tuple[Counts, list[str]]:
     """Kill that many processes; return counts, and a line for each thing that was wrong."""
-    drawn, wrong = random.Random(seed), []
+    drawn, wrong = random.Random(seed), list[str]()
     counts = dict.fromkeys(("kills", "logs", "decisions", "rewards", "decisions not returned", "rewards not told"), 0)
     for log in range(-(-kills // lives)):
-        path, kind, decided, learned = folder / f"{log}.db", log % len(KINDS), [], {}
+        path, kind = folder / f"{log}.db", log % len(KINDS)
+        decided, learned = list[int](), dict[int, float]()
         killed = min(lives, kills - log * lives)
         for life in range(killed + 1):  # the last one only checks
             lines = kill(path, kind, drawn.randint(1, most) if life < killed else 0)
@@ -193,10 +194,8 @@ def folded(agent: Any, path: Path, kind: tuple[str, bool, bool]) -> Any:
         last = ends[0][0] if ends else -1
         until = dict(read(path, "SELECT id, seq FROM decisions"))
         dropped = {each for (each,) in read(path, "SELECT decision FROM events WHERE kind = 'dropped'")}
-        ids = sorted(
-            (each for each in values if each not in dropped and until[each] <= until.get(last, -1)), key=until.get
-        )
-        order = [(each, values[each]) for each in ids]
+        over = [each for each in values if each not in dropped and until[each] <= until.get(last, -1)]
+        order = [(each, values[each]) for each in sorted(over, key=lambda each: until[each])]
     with jax.enable_x64(True):
         policy = make(name)
         state = agent._live.decider.nothing_seen(policy, agent._live.now.arms)

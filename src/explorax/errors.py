@@ -74,8 +74,8 @@ class UnknownName(InvalidArgument):
         >>> import explorax
         >>> explorax.environments.make("logistc", n_features=5)
         Traceback (most recent call last):
-        explorax.errors.UnknownName: environment must be one of classification, gaussian, logistic, poisson, got \
-'logistc'. Did you mean 'logistic'?
+        explorax.errors.UnknownName: environment must be one of classification, from_log, gaussian, logistic, poisson, \
+got 'logistc'. Did you mean 'logistic'?
     """
 
     def __init__(self, kind: str, name: object, known: Iterable[str]):

@@ -151,10 +151,10 @@ def test_a_log_says_which_windows_were_closed(tmp_path):
     first, record, waiting = agent.choose(), agent._live.record, agent._live.pending
     pick = Pick(0, 0, np.zeros(3), 0, 0, False, True, None, 0)
 
-    def close_late(due, time, then):
+    def close_late(due, time, ids, rewards, then):
         times[0] = 1.0
         record.decided(waiting, recording.Asked(waiting.take(1), 0), lambda: [Shown()], pick, None, None, None)
-        closed(record, due, time, then)
+        closed(record, due, time, ids, rewards, then)
 
     record.closed = close_late
     times[0] = 20.0

@@ -13,7 +13,6 @@ they are written before that step; what an interrupt leaves between the two is m
 """
 
 import contextlib
-import io
 import json
 import math
 import threading
@@ -270,7 +269,7 @@ class Live:
                 coming = self.now._replace(packed=compiled.learn(policy.update, self.now.packed, pulled))
             else:
                 coming = warm_start.absorbed(self.decider, self.now, rows, features, weights, rewards)
-            event = Event("learned_from", content=earlier_bytes(rows, features, rewards, weights))
+            event = Event("learned_from", content=warm_start.earlier_bytes(rows, features, rewards, weights))
             self.happen(event, coming._replace(room=self.now.room - len(rewards), ahead=None))
 
     def happen(self, event: Event, coming: Now) -> None:
@@ -397,16 +396,3 @@ class Live:
         if arms is not now.arms:
             now = now._replace(packed=source.extend(policy, now.packed, arms), arms=arms)
         return now, Pulled.of(rows, pulled.features)
-
-
-def earlier_bytes(*arrays: np.ndarray | None) -> bytes:
-    """Return what others pulled, up to four arrays, as an archive of NumPy."""
-    file = io.BytesIO()
-    np.savez(file, *(each for each in arrays if each is not None))
-    return file.getvalue()
-
-
-def earlier_of(content: bytes) -> list[np.ndarray]:
-    """Return the arrays that `earlier_bytes` was given, but for those that are None."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        return [found[name] for name in found.files]

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from explorax.agent import archive, snapshot
-from explorax.agent.live import Live, earlier_of
+from explorax.agent.live import Live
 from explorax.agent.recording import Recorded, read
+from explorax.agent.warm_start import earlier_of
 from explorax.errors import InvalidArgument, InvalidLog
 from explorax.log import schema, writer
 from explorax.policies.base import Policy

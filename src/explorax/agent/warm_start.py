@@ -1,5 +1,6 @@
 """What an agent knows before its first decision: the prior of an earlier model, and rewards that have weights."""
 
+import io
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -114,3 +115,16 @@ def absorbed(
         learned = Packed.of(policy.absorb(packed.state(), Weighted(jnp.asarray(rows), *floats)))
     check_finite(learned.is_finite(), packed, Pulled.of(rows, features).paid(rewards))
     return now._replace(packed=learned, arms=arms)
+
+
+def earlier_bytes(*arrays: np.ndarray | None) -> bytes:
+    """Return what others pulled, up to four arrays, as an archive of NumPy."""
+    file = io.BytesIO()
+    np.savez(file, *(each for each in arrays if each is not None))
+    return file.getvalue()
+
+
+def earlier_of(content: bytes) -> list[np.ndarray]:
+    """Return the arrays that `earlier_bytes` was given, but for those that are None."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        return [found[name] for name in found.files]

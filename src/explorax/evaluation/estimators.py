@@ -178,8 +178,8 @@ def adaptive_dr(scores: Scores, power: float = 0.5) -> Estimate:
     rows = known_before(scores.spread**-power)
     if not rows.sum() > 0:
         raise InvalidArgument(
-            "all_propensities must be above 0 for the arms that the target wants, got a row without such an arm "
-            "nowhere. Use dr, or log decisions with explore_floor above 0."
+            "all_propensities must be above 0 for the arms that the target wants in at least one row, got 0 in every "
+            "row. Use dr, or log decisions with explore_floor above 0."
         )
     return _ratio(rows, _doubly_robust(scores, scores.weights))
 

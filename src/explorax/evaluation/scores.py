@@ -13,9 +13,9 @@ where e_t(a) is the probability of every arm.  Intervals that hold at all times 
 
 which has the mean V_t, the value of the target in row t, given the past and x_t: the two minima have the same mean.
 They are q̂ as a control variate, cut where it could be worth more than k_t, for which the same number `CAP` is taken in
-all rows.  An arm that had no chance, e_t(a) = 0, adds
-nothing to φ_t, so the mean is at most V_t if the target wants such an arm, and lower bounds remain lower bounds.  If of
-the probabilities only a lower bound ℓ is known, then ℓ takes the place of e_t(a) in the cut of each arm,
+all rows.  An arm that had no chance, e_t(a) = 0, adds nothing to φ_t, so the mean is at most V_t if the target wants
+such an arm, and lower bounds remain lower bounds.  If of the probabilities only a lower bound ℓ is known, then ℓ takes
+the place of e_t(a) in the cut of each arm,
 
     φ_t = w_t r_t − min(w_t q̂_t(x_t, a_t), k_t ℓ / p_t) + Σ_a min(π(a | x_t) q̂_t(x_t, a), k_t ℓ),
 

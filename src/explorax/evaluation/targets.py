@@ -4,7 +4,7 @@
     a function                      features (m, K, d) and arms on offer (m, K) → probabilities (m, K)
     an `explorax.Agent`             as it is now: its state, its arms, its floor
     `explorax.frozen(policy, …)`    a policy that stays in a state
-    a `Policy` without a state      a policy that learns from the log (`learning.py`)
+    a `Policy` without a state      a policy that learns from the log (`replay.py`, `trained`)
 
 `read_target` makes a `Target` of any of them.
 """
