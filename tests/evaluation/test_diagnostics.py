@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from explorax.errors import InvalidArgument
+from explorax.evaluation import diagnostics
 from explorax.evaluation.diagnostics import diagnose
 from explorax.evaluation.scores import scored
 from explorax.log.data import LoggedData
@@ -33,7 +34,9 @@ def diagnosed(log, target=TARGET, vector=True, propensities=None):
     return diagnose(data, scores)
 
 
-def test_numbers_are_their_definitions():
+@pytest.mark.parametrize("block", [7, 10_000])
+def test_numbers_are_their_definitions(block, monkeypatch):
+    monkeypatch.setattr(diagnostics, "BLOCK", block)
     log = independent_log(np.random.default_rng(0), 1000)
     target = np.array([[0.0, 0.5, 0.5], [0.3, 0.3, 0.4]])
     found = diagnosed(log, target)

@@ -29,6 +29,7 @@ from explorax.log.data import LoggedData
 
 TOP = 0.01  # the share of rows with the largest weights that is looked at
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)  # of the bins of propensities
+BLOCK = 10_000  # rows whose propensities are looked at together, so that their tables stay small
 ANSWERS = ("yes", "barely", "no")
 
 
@@ -184,15 +185,19 @@ def _deviation(errors: np.ndarray) -> float:
 def _by_propensity(data: LoggedData) -> Iterator[Bin]:
     """Yield how often arms were chosen, in bins of their propensities."""
     assert data.all_propensities is not None  # the caller looks
-    every, rows = np.minimum(data.all_propensities, 1), np.arange(len(data))
-    for low, high in pairwise(EDGES):
-        inside = (every > low) & (every <= high)
-        chances = np.where(inside, every, 0).sum(axis=1).clip(0, 1)
-        chosen = inside[rows, data.arms]
-        spread = float(np.sqrt(np.sum(chances * (1 - chances))))  # of the number of choices, given the propensities
-        error = float(chosen.sum() - chances.sum())
-        deviation = error / spread if spread > 1e-9 * len(data) else 0.0
-        yield Bin(f"{low:g} to {high:g}", float(chosen.sum()), float(chances.sum()), deviation)
+    observed, expected, variance = np.zeros((3, len(EDGES) - 1))
+    for start in range(0, len(data), BLOCK):
+        every, arms = np.minimum(data.all_propensities[start : start + BLOCK], 1), data.arms[start : start + BLOCK]
+        for place, (low, high) in enumerate(pairwise(EDGES)):
+            inside = (every > low) & (every <= high)
+            chances = np.where(inside, every, 0).sum(axis=1).clip(0, 1)
+            observed[place] += inside[np.arange(len(arms)), arms].sum()
+            expected[place] += chances.sum()
+            variance[place] += np.sum(chances * (1 - chances))  # of the number of choices, given the propensities
+    for place, (low, high) in enumerate(pairwise(EDGES)):
+        error, spread = observed[place] - expected[place], np.sqrt(variance[place])
+        deviation = float(error / spread) if spread > 1e-9 * len(data) else 0.0
+        yield Bin(f"{low:g} to {high:g}", float(observed[place]), float(expected[place]), deviation)
 
 
 def _by_arm(data: LoggedData) -> Iterator[Bin]:
