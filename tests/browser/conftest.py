@@ -1,4 +1,4 @@
-"""A real browser, offline, and the pages that it visits: a report, an arena and the site (`make browser`)."""
+"""A real browser, offline, and the pages that it visits: report, arena, evaluation and site (`make browser`)."""
 
 import os
 import shutil
@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
-from explorax import plot, summarize
+from explorax import LoggedData, evaluate, plot, summarize
 from explorax.arena import page as arena_page
 from tests import fabricate
 from tests.browser.visits import Visit
@@ -80,6 +81,20 @@ def arena_address(tmp_path_factory):
     path = tmp_path_factory.mktemp("arena") / "arena.html"
     path.write_text(arena_page.render(kept), "utf-8")
     return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def evaluation_address(tmp_path_factory):
+    """An evaluation of two policies, of which the log can judge one."""
+    rng = np.random.default_rng(0)
+    chances = np.tile([0.6, 0.4, 0.0], (2000, 1))
+    arms = (rng.random(2000) < 0.4).astype(int)
+    rewards = (rng.random(2000) < np.array([0.2, 0.6])[arms]).astype(float)
+    log = LoggedData.of(arms, rewards, names=["plain", "picture", "never"], all_propensities=chances)
+    targets = {"picture, always": np.tile([0.0, 1.0, 0.0], (2000, 1)), "never": np.tile([0.0, 0.0, 1.0], (2000, 1))}
+    folder = tmp_path_factory.mktemp("evaluation")
+    evaluate(log, targets).write(folder)
+    return (folder / "index.html").as_uri()
 
 
 @pytest.fixture(scope="session")

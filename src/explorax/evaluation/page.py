@@ -103,7 +103,7 @@ def _diagnostics(kept: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def _calibration(bins: Sequence[Mapping[str, Any]]) -> str:
     """Return how often arms were chosen next to how often they should have been, which no policy has a part in."""
     cells = [
-        [escape(one["label"]), f"{one['observed']:.0f}", f"{one['expected']:.1f}", f"{one['deviation']:+.1f}"]
+        [escape(one["label"]), f"{one['observed']:.0f}", f"{one['expected']:.1f}", f"{one['deviation']:+z.1f}"]
         for one in bins
     ]
     return table(f"Calibration of the propensities of the {LOGGING}", CALIBRATION, cells)
