@@ -9,7 +9,8 @@
     rows    seconds and the largest size of the process, in MB, for `read_log` and exports of logs of N decisions
 
 PYTHON is an interpreter that has the package (`pip install numpy vowpalwabbit==9.11.9`; `obp_environment.py` makes one
-for obp), by default this one.  A part whose package is not there is skipped.  Names have spaces, colons, bars, quotes and other alphabets.
+for obp), by default this one.  A part whose package is not there is skipped.  Names have spaces, colons, bars, quotes
+and other alphabets.
 """
 
 import argparse
