@@ -5,8 +5,9 @@
 An agent without a log and one for each durability play the same rounds in turn, `--repeats` times `--rounds` of them,
 with K = 100 fixed arms and d = 20 features on one core; agents decide ahead by then, which is the fastest that they
 can.  The table has medians over the repeats of the time by the clock and of processor time, in microseconds, and the
-ratio of both to the agent without a log in the same repeat: its median, least and most.  `--folder` is where the logs
-are written, by default a temporary one: what durability "power" costs by the clock is a matter of its disk.
+ratio of both to the agent without a log in the same repeat: its median, least and most.  The last line is the time of
+writing two such rows, a decision and its reward, without an agent.  `--folder` is where the logs are written, by
+default a temporary one: what durability "power" costs by the clock is a matter of its disk.
 """
 
 import argparse
@@ -33,6 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for policy in POLICIES:
             compare(policy, Path(folder), options.repeats, options.rounds)
+        rows_alone(Path(folder), options.repeats, options.rounds)
 
 
 def compare(policy: str, folder: Path, repeats: int, rounds: int) -> None:
@@ -73,6 +75,25 @@ def compare(policy: str, folder: Path, repeats: int, rounds: int) -> None:
         print(f"{policy:15} {name:10} {' '.join(columns)}", flush=True)
     for agent in agents.values():
         agent.close()
+
+
+def rows_alone(folder: Path, repeats: int, rounds: int) -> None:
+    """Print the time of writing a decision and its reward."""
+    from explorax.log import writer
+
+    features, times = np.random.default_rng(0).uniform(-1, 1, FEATURES).tobytes(), []
+    rest = (features, None, None, False, True, False, None, None, None, None)
+    to = writer.create(folder / "rows.db", {}, 0.0, b"", "process")
+    for repeat in range(repeats):
+        began = time.perf_counter()
+        for i in range(repeat * rounds, (repeat + 1) * rounds):
+            decided, rewarded, moment = 2 * i + 1, 2 * i + 2, 0.1 * i
+            decision = (i, decided, moment, i, i, 2 * i, i % ARMS, i % ARMS, *rest)
+            to.write([(writer.DECISION, [decision])], decided)
+            to.write([(writer.REWARD, [(i, rewarded, moment, rewarded, 1.0, 0)])], rewarded)
+        times.append((time.perf_counter() - began) / rounds * 1e6)
+    to.close()
+    print(f"both rows alone, durability process: {np.median(times):.1f} ({min(times):.1f}-{max(times):.1f})")
 
 
 if __name__ == "__main__":
