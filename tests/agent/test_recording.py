@@ -153,7 +153,7 @@ def test_a_log_says_which_windows_were_closed(tmp_path):
 
     def close_late(due, time, ids, rewards, then):
         times[0] = 1.0
-        record.decided(waiting, recording.Asked(waiting.take(1), 0), lambda: [Shown()], pick, None, None, None)
+        record.decided(waiting, waiting.take(1), 0, False, [Shown()], pick, None, None, None)
         closed(record, due, time, ids, rewards, then)
 
     record.closed = close_late

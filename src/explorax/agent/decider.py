@@ -130,13 +130,13 @@ class Decider:
             picks = offers.decide(rule, self.keys, now.packed, first)
         return picks, *self.known.stated(picks.count, picks.exact, offers.choices, picks.pooled)
 
-    def of_every(self, offers: Offer | Offers, pick: Pick) -> list[Propensities] | None:
-        """Return the propensities of all arms on offer in each decision; None if they were not asked for.
+    def of_every(self, offers: Offer | Offers, pick: Pick) -> list[Propensities]:
+        """Return the propensities of all arms on offer in each decision; none if they were not asked for.
 
         Decisions that are alike share one record.
         """
         if pick.every is None:
-            return None
+            return []
         found, which = pick.every
         chances, stderrs = self.known.stated(found, found, np.reshape(offers.choices, (-1, 1)), pick.pooled)
         each = []

@@ -32,7 +32,7 @@ from explorax.agent.own_arms import Arms
 from explorax.agent.packing import Packed
 from explorax.agent.pending import Pending, as_ids
 from explorax.agent.pulled import Pulled
-from explorax.agent.recording import Asked, Event, Then, Unrecorded
+from explorax.agent.recording import NOTHING_SHOWN, Event, Then, Unrecorded
 from explorax.agent.reward_window import Due, Window
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument
@@ -116,10 +116,10 @@ class Live:
             self.last = None if every else offer
             explanation = decider.explain(offer, now, t) if explain else None
             pick, chance, stderr = decider.decide(offer, now, t, every)
-            (known,) = decider.of_every(offer, pick) or (None,)
-            asked = Asked(t, now.version, deferred)
-            shown = partial(decider.source.shown, offer, 1, [given], every or not (among is exclude is None))
-            decision = self.record.decided(self.pending, asked, shown, pick, chance, stderr, known)
+            known = decider.of_every(offer, pick)[0] if every else None
+            some = every or not (among is exclude is None)
+            shown = decider.source.shown(offer, 1, [given], some) if self.record.logs else NOTHING_SHOWN
+            decision = self.record.decided(self.pending, t, now.version, deferred, shown, pick, chance, stderr, known)
         except BaseException:
             self.give_back(t)
             raise
@@ -138,10 +138,9 @@ class Live:
         offers = source.offers(now.arms, given, among)
         with Taken(self, offers.number) as first:
             picks, chances, stderrs = decider.decide_many(offers, now, first, every)
-            known = decider.of_every(offers, picks)
-
-            shown = partial(source.shown, offers, offers.number, given, every or among is not None)
-            return self.let_wait(Asked(first, now.version, deferred), shown, picks, chances, stderrs, known)
+            known, some = decider.of_every(offers, picks) or None, every or among is not None
+            shown = source.shown(offers, offers.number, given, some) if self.record.logs else NOTHING_SHOWN
+            return self.let_wait(first, now.version, deferred, shown, picks, chances, stderrs, known)
 
     def choose_slate(
         self, size: int, given: Any, among: Among, exclude: Collection[Hashable] | None, every: bool, deferred: bool
@@ -163,28 +162,30 @@ class Live:
                 offers.append(offers[-1].without([found[-1][0].arm]))
                 found.append(decider.decide(offers[-1], now, t, every))
             for offer, (pick, *_) in zip(offers, found, strict=True):
-                known += decider.of_every(offer, pick) or []
+                known += decider.of_every(offer, pick)
 
-            def shown() -> list[Shown]:
-                some = size > 1 or every or not (among is exclude is None)
-                return [each for offer in offers for each in source.shown(offer, 1, [given], some)]
-
+            some = size > 1 or every or not (among is exclude is None)
+            logged = offers if self.record.logs else ()
+            shown = [each for offer in logged for each in source.shown(offer, 1, [given], some)]
             picks, chances, stderrs = zip(*found, strict=True)
             stated, errors = (None if each[0] is None else np.array(each) for each in (chances, stderrs))
-            asked = Asked(first, now.version, deferred)
-            return self.let_wait(asked, shown, in_columns(picks), stated, errors, known or None)
+            told = (in_columns(picks), stated, errors, known or None)
+            return self.let_wait(first, now.version, deferred, shown, *told)
 
     def let_wait(
         self,
-        asked: Asked,
-        shown: Callable[[], list[Shown]],
+        first: int,
+        version: int,
+        deferred: bool,
+        shown: Sequence[Shown],
         picks: Pick,
         chances: np.ndarray | None,
         stderrs: np.ndarray | None,
         known: Sequence[Propensities] | None,
     ) -> Decisions:
         """Let several decisions wait for their rewards."""
-        ids = self.record.decided_many(self.pending, asked, shown, picks, chances, stderrs, known)
+        made = (first, version, deferred)
+        ids = self.record.decided_many(self.pending, *made, shown, picks, chances, stderrs, known)
         told = (picks.arm, chances, stderrs, picks.row, picks.features, picks.forced, picks.converged)
         return Decisions(ids, *told, known)
 
@@ -217,7 +218,8 @@ class Live:
     ) -> None:
         """Learn rewards of decisions that wait, and forget these and those that are lost, once all that is written."""
         now, pending, policy = self.now, self.pending, self.decider.policy
-        pulled = self.hold(ids)
+        pending.remove(now.learned)
+        pulled = self.record.hold(pending, ids)
         try:
             with self.decider.precision():
                 compiled.check_possible(policy, rewards, self.decider.source.dtype)

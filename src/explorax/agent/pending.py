@@ -263,7 +263,9 @@ class Pending:
 
     def _forget(self, ids: Sequence[int]) -> None:
         """Free the slots of those of the decisions that wait; doing so again changes nothing."""
-        self._free += map(self._slots.pop, [each for each in ids if each in self._slots])
+        for each in ids:
+            if each in self._slots:
+                self._free.append(self._slots.pop(each))
         if self.opened is not None:
             self.opened.remove(ids)
 

@@ -33,16 +33,10 @@ from explorax.log import writer
 
 SNAPSHOT_EVERY = 10_000  # rewards, after which the log is given a snapshot
 
+NOTHING_SHOWN: tuple[Shown, ...] = ()  # in place of what a log would hold of the arms on offer
+
 Result = TypeVar("Result")
 Then = Callable[[int], object]  # what follows in memory, given the version that comes of it
-
-
-class Asked(NamedTuple):
-    """A call that asks for decisions: what numbers they have, and by which state they are made."""
-
-    first: int  # number
-    version: int
-    deferred: bool = False  # whether they teach nothing unless they are activated
 
 
 class Event(NamedTuple):
@@ -57,6 +51,7 @@ class Event(NamedTuple):
 class Unrecorded:
     """No log: what happens is in memory only."""
 
+    logs = False  # whether what happens is written
     lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 
     def __init__(self, clock: Callable[[], float] | None) -> None:
@@ -76,8 +71,10 @@ class Unrecorded:
     def decided(
         self,
         pending: Pending,
-        asked: Asked,
-        shown: Callable[[], list[Shown]],
+        number: int,
+        version: int,
+        deferred: bool,
+        shown: Sequence[Shown],
         pick: Pick,
         chance: float | None,
         stderr: float | None,
@@ -85,21 +82,23 @@ class Unrecorded:
     ) -> int:
         """Let a decision wait for its reward; return its id."""
         if self.clock is None:
-            return pending.made_one(asked.first, pick.row, pick.features)
-        return pending.made_one(asked.first, pick.row, pick.features, self.now(), asked.deferred)
+            return pending.made_one(number, pick.row, pick.features)
+        return pending.made_one(number, pick.row, pick.features, self.now(), deferred)
 
     def decided_many(
         self,
         pending: Pending,
-        asked: Asked,
-        shown: Callable[[], list[Shown]],
+        first: int,
+        version: int,
+        deferred: bool,
+        shown: Sequence[Shown],
         picks: Pick,
         chances: np.ndarray | None,
         stderrs: np.ndarray | None,
         every: Sequence[Propensities] | None,
     ) -> range:
         """Let decisions wait for their rewards; return their ids."""
-        return pending.made(asked.first, picks.row, picks.features, self.now(), asked.deferred)
+        return pending.made(first, picks.row, picks.features, self.now(), deferred)
 
     def rewarded(self, ids: Sequence[int], rewards: Any, then: Then) -> None:
         """Let the state have learned rewards."""
@@ -127,6 +126,7 @@ class Unrecorded:
 class Recorded(Unrecorded):
     """A log, written before anything that it says has happened."""
 
+    logs = True
     clock: Callable[[], float]
 
     def __init__(self, to: writer.Writer, clock: Callable[[], float], since: int = 0) -> None:
@@ -170,38 +170,42 @@ class Recorded(Unrecorded):
     def decided(
         self,
         pending: Pending,
-        asked: Asked,
-        shown: Callable[[], list[Shown]],
+        number: int,
+        version: int,
+        deferred: bool,
+        shown: Sequence[Shown],
         pick: Pick,
         chance: float | None,
         stderr: float | None,
         every: Propensities | None,
     ) -> int:
         """Write a decision, and let it wait for its reward; return its id."""
-        moment, number, decision = self.now(), asked.first, pending.ids.offset + asked.first
+        moment, decision = self.now(), pending.ids.offset + number
         told = (pick.arm, pick.row, pick.features, chance, stderr, pick.forced, pick.converged)
-        content = row_content(number, decision, asked, *told, shown()[0], every)
-        made = partial(pending.made_one, number, pick.row, pick.features, moment, asked.deferred)
+        content = row_content(number, decision, version, deferred, *told, shown[0], every)
+        made = partial(pending.made_one, number, pick.row, pick.features, moment, deferred)
         return self.decide(pending, (decision,), [content], moment, made)
 
     def decided_many(
         self,
         pending: Pending,
-        asked: Asked,
-        shown: Callable[[], list[Shown]],
+        first: int,
+        version: int,
+        deferred: bool,
+        shown: Sequence[Shown],
         picks: Pick,
         chances: np.ndarray | None,
         stderrs: np.ndarray | None,
         every: Sequence[Propensities] | None,
     ) -> range:
         """Write decisions, and let them wait for their rewards; return their ids."""
-        moment, first, nothing = self.now(), asked.first, [None] * len(picks.row)
+        moment, nothing = self.now(), [None] * len(picks.row)
         ids = range(pending.ids.offset + first, pending.ids.offset + first + len(picks.row))
         columns = (picks.row, chances, stderrs, picks.forced, picks.converged)
         places, *numbers = (nothing if each is None else np.asarray(each).tolist() for each in columns)
-        each = zip(picks.arm, places, picks.features, *numbers, shown(), every or nothing, strict=True)
-        contents = [row_content(first + i, ids.start, asked, *told) for i, told in enumerate(each)]
-        made = partial(pending.made, first, picks.row, picks.features, moment, asked.deferred)
+        each = zip(picks.arm, places, picks.features, *numbers, shown, every or nothing, strict=True)
+        contents = [row_content(first + i, ids.start, version, deferred, *told) for i, told in enumerate(each)]
+        made = partial(pending.made, first, picks.row, picks.features, moment, deferred)
         return self.decide(pending, ids, contents, moment, made)
 
     def decide(
@@ -294,7 +298,8 @@ class Recorded(Unrecorded):
 def row_content(
     number: int,
     call: int,
-    asked: Asked,
+    version: int,
+    deferred: bool,
     arm: Any,
     place: int,
     features: np.ndarray,
@@ -310,7 +315,7 @@ def row_content(
     return (
         number,
         call,
-        asked.version,
+        version,
         None if isinstance(arm, np.ndarray) else arm,  # a point is its features
         place,
         features.tobytes(),
@@ -318,7 +323,7 @@ def row_content(
         stderr,
         forced,
         converged,
-        asked.deferred,
+        deferred,
         None if names is None else json.dumps(names),
         None if table is None else table.tobytes(),
         None if context is None else context_text(context),
