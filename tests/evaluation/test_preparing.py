@@ -83,7 +83,7 @@ def test_replayed_policies_have_rows_of_their_own():
 def test_decisions_that_were_left_out_are_counted():
     told = [prepared(each, HALF, estimators=("dr",)).assumptions for each in (logged(), replace(logged(), left_out=7))]
     assert not any("left out" in each for each in told[0])
-    assert any(each.startswith("Decisions without a known reward are left out (7 of them)") for each in told[1])
+    assert any(each.startswith("Decisions without known rewards are left out (7 of them)") for each in told[1])
 
 
 @pytest.mark.parametrize("learning", ["replay", "trained"])

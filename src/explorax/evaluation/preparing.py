@@ -23,7 +23,7 @@ from explorax.text import listed
 LEARNING = ("replay", "trained")
 UNWEIGHED = ("on_policy", "dm")  # estimators that need no propensities
 NAMED = "The log has no features of the arms: {names} learned by the names of arms, and by the context if it is known."
-LEFT_OUT = "Decisions without a known reward are left out ({count} of them), which is right if they are no special ones."
+LEFT_OUT = "Decisions without known rewards are left out ({count} of them), which is right if they are no special ones."
 FEWEST = 10  # rows of a log, and rows that a replay keeps
 
 
