@@ -51,6 +51,7 @@ class Learner(Shell):
         Raises:
             AlreadyRewarded: If a decision has had its reward, or is named twice.
             UnknownDecision: If a decision was never made here, is not known any more, or was dropped or withdrawn.
+            CannotWrite: If the agent has a log that cannot be written; nothing is withdrawn then.
 
         Example:
             >>> import explorax
@@ -71,10 +72,11 @@ class Learner(Shell):
             InvalidArgument: If the agent has no reward window.
             AlreadyRewarded: If a decision has had its reward, or is named twice.
             UnknownDecision: If a decision was never made here, is not known any more, or was dropped or withdrawn.
+            CannotWrite: If the agent has a log that cannot be written; nothing is activated then.
 
         Example:
             >>> import explorax
-            >>> arms, times = {"red": [1.0, 0.2], "blue": [0.3, 1.0]}, iter(range(100))
+            >>> arms = {"red": [1.0, 0.2], "blue": [0.3, 1.0]}
             >>> agent = explorax.Agent(explorax.uniform(), arms=arms, reward_window=3600, default_reward=0.0)
             >>> decision = agent.choose(deferred=True)
             >>> agent.activate(decision.id)
@@ -88,6 +90,7 @@ class Learner(Shell):
 
         Raises:
             InvalidArgument: If the agent has no reward window.
+            CannotWrite: If the agent has a log that cannot be written; nothing is learned then.
 
         Example:
             >>> import explorax

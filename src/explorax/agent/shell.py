@@ -78,6 +78,7 @@ class Shell:
             InvalidArgument: If there is such an arm on offer, or the agent has no arms of its own.
             InvalidFeatures: If the features are missing, not numbers, or not finite.
             InvalidShape: If there are more or fewer features than other arms have.
+            CannotWrite: If the agent has a log that cannot be written; nothing has changed then.
 
         Example:
             >>> import explorax
@@ -104,6 +105,7 @@ class Shell:
             InvalidArgument: If the agent has no arms of its own.
             InvalidFeatures: If the features are missing, not numbers, or not finite.
             InvalidShape: If there are more or fewer features than other arms have.
+            CannotWrite: If the agent has a log that cannot be written; nothing has changed then.
         """
         self._live.put("updated", name, features)
 
@@ -116,6 +118,7 @@ class Shell:
         Raises:
             UnknownName: If there is no such arm.
             InvalidArgument: If the arm is retired already, or the agent has no arms of its own.
+            CannotWrite: If the agent has a log that cannot be written; nothing has changed then.
         """
         self._live.switch(name, False)
 
@@ -128,5 +131,6 @@ class Shell:
         Raises:
             UnknownName: If there is no such arm.
             InvalidArgument: If the arm is on offer already, or the agent has no arms of its own.
+            CannotWrite: If the agent has a log that cannot be written; nothing has changed then.
         """
         self._live.switch(name, True)
