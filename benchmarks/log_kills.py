@@ -10,7 +10,7 @@ next one checks:
     decisions   each that was printed is there, once, and those that come next have ids that nobody has had
     rewards     each that was printed is there, once, with this value
     order       the rows are numbered from 1 on, without gaps
-    state       it is a fold of `policy.update` over the rewards in the log, to the bit
+    state       it is a fold of the policy's update over the rewards in the log, to the bit
 
 Half of the logs are of agents with a reward window and a default reward, a quarter of agents whose arms come with the
 decision, and few decisions may wait.  After `--lives` kills another log is begun.  At the end there is a line of
@@ -180,10 +180,16 @@ def checked(path: Path, kind: int) -> tuple[Any, list[str]]:
 
 
 def folded(agent: Any, path: Path, kind: tuple[str, bool, bool]) -> Any:
-    """Return the state after the rewards in a log, one `update` after the other."""
+    """Return the state after the rewards in a log, learned one after the other by the program that agents use.
+
+    Another program of the same function may round otherwise, as with JAX 0.9 it does.
+    """
     import jax
 
     from explorax import make
+    from explorax.agent import compiled
+    from explorax.agent.packing import Packed
+    from explorax.agent.pulled import Pulled
 
     name, _, windowed = kind
     rows = {each: (row, features) for each, row, features in read(path, "SELECT id, row, features FROM decisions")}
@@ -198,11 +204,12 @@ def folded(agent: Any, path: Path, kind: tuple[str, bool, bool]) -> Any:
         order = [(each, values[each]) for each in sorted(over, key=lambda each: until[each])]
     with jax.enable_x64(True):
         policy = make(name)
-        state = agent._live.decider.nothing_seen(policy, agent._live.now.arms)
+        packed = Packed.of(agent._live.decider.nothing_seen(policy, agent._live.now.arms))
         for decision, reward in order:
             row, features = rows[decision]
-            state = policy.update(state, row, np.frombuffer(features), reward)
-    return state
+            pulled = Pulled.of(np.array([row]), np.frombuffer(features)[None])
+            packed = compiled.learn(policy.update, packed, pulled.paid(reward))
+        return packed.state()
 
 
 def same(one: Any, other: Any) -> bool:
