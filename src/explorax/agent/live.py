@@ -204,11 +204,6 @@ class Live:
             else:
                 self.tell(ids, rewards)
 
-    def hold(self, ids: Sequence[int]) -> Pulled:
-        """Return the arms of decisions that wait, which are not dropped until they are released."""
-        self.pending.remove(self.now.learned)
-        return self.record.hold(self.pending, ids)
-
     def take_in(
         self,
         ids: Sequence[int],
@@ -342,7 +337,8 @@ class Live:
     @contextlib.contextmanager
     def holding(self, ids: Sequence[int], untold: bool = False) -> Iterator[Pending]:
         """Hold decisions that wait, and, if `untold` is true, whose rewards have not come."""
-        self.hold(ids)
+        self.pending.remove(self.now.learned)
+        self.record.hold(self.pending, ids)
         try:
             if untold:
                 self.pending.check_untold(ids)
