@@ -70,7 +70,7 @@ def kind_for_averages(kind: str | None, scores: Scores) -> str:
             f"reward_range must be known for {kind} intervals, got None. Give the least and the largest reward that "
             "can ever be, or ask for asymptotic intervals."
         )
-    return (kind or "anytime") if bounded else "asymptotic"
+    return "anytime" if bounded else "asymptotic"
 
 
 def all_values(found: Prepared, estimators: Sequence[str], kind: str | None, level: float) -> tuple[PolicyValue, ...]:
