@@ -16,6 +16,7 @@ from explorax.cli import arena, commands, evaluate, log, texts
 from explorax.cli.arena import add_arena, add_caching
 from explorax.cli.commands import BAD_USAGE, FAILED, complain
 from explorax.cli.evaluate import add_evaluate
+from explorax.cli.executors import add_executors
 from explorax.cli.stopping import Stopped, stoppable
 from explorax.errors import ExploraxError, RunFailed
 
@@ -59,9 +60,9 @@ def run(given: Sequence[str]) -> int:
 
 
 def without_places(given: Sequence[str]) -> list[str]:
-    """Return the arguments without --out DIR, --data DIR and --no-cache, which have no influence on results."""
+    """Return the arguments without places and --no-cache, which have no influence on results."""
     kept = [one for one in given if one != "--no-cache"]
-    for option in ("--out", "--data"):
+    for option in ("--out", "--data", "--cluster"):
         kept = [one for one in kept if not one.startswith(f"{option}=")]
         if option in kept:
             del kept[kept.index(option) : kept.index(option) + 2]
@@ -246,7 +247,7 @@ def add_theorems(to: argparse.ArgumentParser) -> None:
 def add_running(to: argparse.ArgumentParser, out: str) -> None:
     """Add the options that all runs have in common."""
     to.add_argument("--out", type=Path, metavar="DIR", help=f"output directory (default: {out})")
-    to.add_argument("--processes", type=int, metavar="P", help="number of processes on a CPU (default: all cores)")
+    add_executors(to)
     add_caching(to)
     add_judging(to)
 

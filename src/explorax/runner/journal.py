@@ -6,7 +6,6 @@ blocks nobody.
 """
 
 import contextlib
-import hashlib
 import importlib
 import os
 import time
@@ -22,9 +21,9 @@ from explorax.files import acquire, remove_leftovers, writing
 from explorax.record import Parts, Result
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
+from explorax.software import source_digest
 
 LOCK = ".lock"
-SOURCE = Path(__file__).parents[1]
 # Modules that have no influence on records:
 NO_NUMBERS = (
     "files",
@@ -37,6 +36,8 @@ NO_NUMBERS = (
     "looks",
     "plot",
     "report",
+    "remote",
+    "software",
     "summarize",
     "claims",
     "text",
@@ -103,8 +104,8 @@ def locked(directory: Path) -> Iterator[None]:
 class Journal:
     """The journal of a run: the manifest of its directory, and a part for each finished task."""
 
-    def __init__(self, study: Study, out: Path, together: bool, command: str):
-        self.study, self.out, self.together = study, out, together
+    def __init__(self, study: Study, out: Path, together: bool, command: str, device: str | None = "cpu"):
+        self.study, self.out, self.device = study, out, device
         self.maker = maker(study, together)  # now: the source files may be edited while the run goes on
         self.tasks = expand(study, together)
         found = record.read_parts(out / record.PARTS)
@@ -191,7 +192,7 @@ class Journal:
             started=self.started,
             finished=datetime.now(UTC) if status == "finished" else None,
             seconds=self.spent + time.monotonic() - self.began,
-            device=None if self.together else "cpu",
+            device=self.device,
             command=self.command,
         )
         content |= {"status": status, "tasks": {"done": self.done, "all": len(self.tasks)}}
@@ -199,11 +200,11 @@ class Journal:
 
 
 @contextlib.contextmanager
-def opened(study: Study, out: Path, together: bool, command: str) -> Iterator[Journal]:
+def opened(study: Study, out: Path, together: bool, command: str, device: str | None = "cpu") -> Iterator[Journal]:
     """Open the journal of a directory for one run, and mark the run as finished at the end of this context."""
     check_directory(out)
     with locked(out):
-        journal = Journal(study, out, together, command)
+        journal = Journal(study, out, together, command, device)
         yield journal
         journal.finish()
 
@@ -239,12 +240,7 @@ def maker(study: Study, together: bool) -> dict[str, Any]:
     given = [study.environment_arguments(panel) for panel in study.panels]
     tables = [one["data"] for one in given if "data" in one]
     data = {str(table): found for table in tables if (found := datasets.digest(table)) is not None}
-    sources = hashlib.sha256()
-    for path in sorted(SOURCE.rglob("*.py")):
-        inside = path.relative_to(SOURCE)
-        if inside.parts[0].removesuffix(".py") not in NO_NUMBERS:
-            sources.update(f"{inside.as_posix()}\n".encode() + path.read_bytes())
-    versions = {"code": sources.hexdigest()[:16], "jax": importlib.import_module("jax").__version__}
+    versions = {"code": source_digest(NO_NUMBERS), "jax": importlib.import_module("jax").__version__}
     return versions | {"together": together} | ({"data": data} if data else {})
 
 
