@@ -44,6 +44,7 @@ HEAD_PATIENCE = 30.0  # seconds that the head node may be silent; Ray itself end
 FIRST_NOTE = 10.0  # seconds without a worker after which one is told why
 MESSAGES = 100  # about progress, that all workers together send in a second
 LONGEST_REASON = 300  # characters of what Ray tells of the end of a worker
+MENTIONED = 2**27  # bytes of memory for a worker, less of which any node has
 FEWEST = 0.5  # seconds between two messages about progress of a worker
 
 
@@ -255,6 +256,7 @@ class Actors:
             num_cpus=1, num_gpus=cluster.gpus, memory=self.memory or None, max_restarts=0, max_task_retries=0
         )
         self.asked: dict[Any, Chair] = {}  # by the reference to the answer
+        self.fallen: list[tuple[Chair, str]] = []  # workers that are gone, and why
         self.losses: Counter[str] = Counter()  # of workers, by the digest of the task
         self.given_up: list[str] = []  # tasks, with the reason
         self.false_starts = 0  # workers in a row that were gone before they could play
@@ -296,15 +298,15 @@ class Actors:
         for chair in self.chairs:
             self.employ(chair)
         while any(chair.task is not None or chair.queue for chair in self.chairs):
-            some, others = self.ray.wait(list(self.asked), num_returns=1, timeout=TICK)
-            more = self.ray.wait(others, num_returns=len(others), timeout=0)[0] if some and others else []
-            for answer in (*some, *more):
+            for answer in self.answers():
                 self.hear(answer)
-            self.head.check()
-            if any(chair.station for chair in self.chairs):
-                self.shortage.over()
-            else:
-                self.shortage.goes_on(self.resources, watcher)
+            if (self.fallen or self.head.is_due()) and self.head.answers():  # else what follows would block
+                while self.fallen:
+                    self.bury(*self.fallen.pop())
+                if any(chair.station for chair in self.chairs):
+                    self.shortage.over()
+                else:
+                    self.shortage.goes_on(self.resources, watcher)
         if self.given_up:
             count = len(self.given_up)
             raise RunFailed(
@@ -312,6 +314,15 @@ class Actors:
                 "given up; all others are finished. If memory ran out, use nodes with more memory, or fewer workers on "
                 "each.\n" + "\n".join(self.given_up)
             )
+
+    def answers(self) -> list[Any]:
+        """Wait for answers of workers, for a while; return the references to those that are there."""
+        if not self.asked:
+            time.sleep(TICK)
+            return []
+        some, others = self.ray.wait(list(self.asked), num_returns=1, timeout=TICK)
+        more = self.ray.wait(others, num_returns=len(others), timeout=0)[0] if some and others else []
+        return [*some, *more]
 
     def employ(self, chair: Chair) -> None:
         """Give a worker that has none a task, if one is left for it; start a worker first if there is none."""
@@ -346,7 +357,7 @@ class Actors:
                 raise InvalidArgument(str(error.cause)) from None
             raise RunFailed(f"A worker failed before it could play:\n{error}") from None
         except failures.RayError as error:
-            self.bury(chair, reason(error))
+            self.fallen.append((chair, reason(error)))
         else:
             assert chair.then is not None
             chair.then(found)
@@ -422,7 +433,7 @@ class Actors:
         there, free = (found.get(self.resource, 0.0) for found in (self.ray.cluster_resources(), self.free()))
         unit = "GPUs" if self.cluster.together else "cores"
         text = f"a worker needs {self.share:g} of the {there:g} {unit} of the cluster, of which {free:g} are free"
-        if self.memory:
+        if self.memory > MENTIONED:
             largest_node = max((node["Resources"].get("memory", 0.0) for node in self.ray.nodes()), default=0.0)
             text += f", and {gibibytes(self.memory)} of memory, of which the largest node has {gibibytes(largest_node)}"
         return text
@@ -433,11 +444,12 @@ class Actors:
         return found
 
     def end(self) -> None:
-        """End all workers, and with them what they are playing."""
-        for chair in self.chairs:
-            if chair.actor is not None:
-                with contextlib.suppress(Exception):  # of a cluster that is gone
-                    self.ray.kill(chair.actor)
+        """End all workers, and with them what they are playing; without a head node they end by themselves."""
+        if self.head.error() is None:
+            for chair in self.chairs:
+                if chair.actor is not None:
+                    with contextlib.suppress(Exception):  # it may be gone already
+                        self.ray.kill(chair.actor)
 
 
 class Head:
@@ -455,21 +467,31 @@ class Head:
             self.address = host, int(port)
         self.asked = self.heard = time.monotonic()
 
-    def check(self) -> None:
-        """Raise `RunFailed` if the head node has not answered for long."""
-        now = time.monotonic()
-        if self.address is None or now - self.asked < TICK:
-            return
-        self.asked = now
-        try:
-            socket.create_connection(self.address, timeout=TICK).close()
-            self.heard = now
-        except OSError as error:
-            if now - self.heard > HEAD_PATIENCE:
-                raise RunFailed(
-                    f"The head node of the Ray cluster does not answer ({error}). Start the cluster again, then run "
-                    "the same command again."
-                ) from error
+    def is_due(self) -> bool:
+        """Return whether it is time to ask the head node again."""
+        return time.monotonic() - self.asked >= TICK
+
+    def answers(self) -> bool:
+        """Return whether the head node answers now; raise `RunFailed` if it has not answered for long."""
+        self.asked = time.monotonic()
+        error = self.error()
+        if error is None:
+            self.heard = self.asked
+        elif self.asked - self.heard > HEAD_PATIENCE:
+            raise RunFailed(
+                f"The head node of the Ray cluster does not answer ({error}). Start the cluster again, then run the "
+                "same command again."
+            )
+        return error is None
+
+    def error(self) -> OSError | None:
+        """Try to reach the head node; return the error if it does not answer."""
+        if self.address is not None:
+            try:
+                socket.create_connection(self.address, timeout=TICK).close()
+            except OSError as error:
+                return error
+        return None
 
 
 class Shortage:
@@ -499,14 +521,14 @@ class Shortage:
             RunFailed: If there has been none for too long.
         """
         waited = time.monotonic() - self.since
-        if waited > self.patience:
+        if waited > min(FIRST_NOTE, self.patience) and not self.told:
+            self.told = True
+            watcher.noted(f"Waiting for a worker to start, for at most {duration(self.patience)}: {resources()}.")
+        elif waited > self.patience:
             raise RunFailed(
                 f"No worker has started in {duration(waited)}: {resources()}. Stop what else runs there, add nodes, or "
                 "use another cluster."
             )
-        if waited > min(FIRST_NOTE, self.patience / 2) and not self.told:
-            self.told = True
-            watcher.noted(f"Waiting for a worker to start, for at most {duration(self.patience)}: {resources()}.")
 
 
 def check_software(station: Station) -> None:
