@@ -1,36 +1,59 @@
 """A Ray cluster of two nodes with a core each, in a process of its own, which loses nodes when it is told to.
 
-Run as a script, it prints the address of the cluster, then does what comes on standard input, and ends with it:
-"lose" kills the second node, "add" adds one, "behead" kills the head's server.
+Run as a script with a port for Ray's clients, it does what comes on standard input, and ends with it: "lose" kills the
+second node, "add" adds one, "behead" kills the head's server.  Each time it prints the address of the cluster.
 """
 
 import contextlib
-import os
+import secrets
+import socket
 import subprocess
 import sys
+from typing import NamedTuple
 
 ONE_CORE = {"num_cpus": 1, "object_store_memory": 100_000_000}
 
 
+class Nodes(NamedTuple):
+    """The nodes of a cluster."""
+
+    process: subprocess.Popen
+    port: int  # for clients
+
+    @property
+    def address(self):
+        return self.tell("address")
+
+    @property
+    def client_address(self):
+        return f"ray://127.0.0.1:{self.port}"
+
+    def tell(self, what):
+        print(what, file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().strip()
+
+
+def environment():
+    """The environment variables of nodes and drivers, which know a token that others do not."""
+    secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return secret | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_AUTO_CONNECT": "0"}
+
+
 @contextlib.contextmanager
 def cluster():
-    """Yield the address of a cluster, and a function that does what the script can do."""
-    command = [sys.executable, __file__]
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
+    """Start a cluster with the environment variables of this process, until the end of this context."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
-
-        def tell(what):
-            print(what, file=process.stdin, flush=True)
-            return process.stdout.readline().strip()
-
-        yield tell("address"), tell
+    with subprocess.Popen([sys.executable, __file__, str(port)], text=True, **pipes) as process:
+        yield Nodes(process, port)
 
 
 def main():
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args=ONE_CORE | {"include_dashboard": False})
+    head = ONE_CORE | {"include_dashboard": False, "ray_client_server_port": int(sys.argv[1])}
+    made = Cluster(initialize_head=True, head_node_args=head)
     nodes = [made.add_node(**ONE_CORE)]
     for line in sys.stdin:
         match line.strip():

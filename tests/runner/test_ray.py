@@ -14,27 +14,28 @@ from explorax import environments
 from explorax.errors import InvalidArgument
 from explorax.experiments.settings import from_settings
 from explorax.experiments.study import Study
-from explorax.runner import RunFailed, local_processes, ray_cluster, run
-from explorax.runner import ray as cluster_runs
+from explorax.runner import RunFailed, local_processes, ray_cluster, ray_crew, run
 from explorax.software import software
-from tests.runner.nodes import cluster
+from tests.runner.nodes import cluster, environment
 from tests.runner.processes import wait_until
 from tests.runner.small import SETTINGS, TASKS, Hook, manifest, parts, rows, study
 
-ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
 
 @pytest.fixture(scope="module")
 def nodes():
-    """Two nodes: the address of their cluster, and a function to lose them."""
-    with cluster() as made:
-        yield made
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment().items():
+            patch.setenv(name, value)
+        pytest.importorskip("ray")  # which reads them when it is imported
+        with cluster() as made:
+            yield made
 
 
 @pytest.fixture
 def address(nodes):
-    return nodes[0]
+    return nodes.address
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +66,12 @@ def test_the_same_as_on_this_machine(address, expected, tmp_path):
     assert manifest(tmp_path)["device"] == "cpu"
     assert manifest(tmp_path)["tasks"] == {"done": TASKS, "all": TASKS}
     assert stream.getvalue().startswith(f"Running {TASKS} tasks on a Ray cluster. Programs are compiled first")
-    assert not ray.is_initialized()
     wait_until(lambda: not workers())
 
 
 def test_a_node_is_lost_and_the_rest_is_played_on_the_other(nodes, expected, tmp_path):
-    address, tell = nodes
-    run(study(), tmp_path, on=ray_cluster(address), stream=Hook(3, lambda: tell("lose")))
-    tell("add")
+    run(study(), tmp_path, on=ray_cluster(nodes.address), stream=Hook(3, lambda: nodes.tell("lose")))
+    nodes.tell("add")
     assert rows(tmp_path).equals(expected)
     assert manifest(tmp_path)["status"] == "finished"
 
@@ -125,8 +124,8 @@ def test_a_task_that_kills_its_worker_three_times_is_given_up_by_name_and_the_re
     assert [name[:12] for name in parts(tmp_path)] == ["d-2-uniform-"] * 2
 
 
-def test_data_is_read_once_by_the_driver(address, tmp_path, monkeypatch):
-    """The file has a relative name, which means nothing in the folders that workers have."""
+def test_data_is_read_once_by_the_driver(nodes, tmp_path, monkeypatch):
+    """The driver is a client from elsewhere here, and the file a relative name, which means nothing to workers."""
     monkeypatch.chdir(tmp_path)
     Path("flowers.csv").write_text("petal,label\n" + "1,rose\n" * 3 + "2,daisy\n")
     panels = [
@@ -145,7 +144,7 @@ def test_data_is_read_once_by_the_driver(address, tmp_path, monkeypatch):
         return data._replace(read=lambda: reads.append(data.source) or data.read())
 
     monkeypatch.setattr(environments, "data_of", counted)
-    run(own, "there", on=ray_cluster(address), stream=io.StringIO())
+    run(own, "there", on=ray_cluster(nodes.client_address), stream=io.StringIO())
     assert reads == [("flowers.csv", "None")]
     run(own, "here", on=local_processes(1), stream=io.StringIO())
     assert rows(Path("there")).equals(rows(Path("here")))
@@ -153,9 +152,10 @@ def test_data_is_read_once_by_the_driver(address, tmp_path, monkeypatch):
 
 def test_workers_with_other_software_are_refused(address, tmp_path, monkeypatch):
     ours = software()
-    monkeypatch.setattr(cluster_runs, "software", lambda: ours._replace(jax="0.0.1"))
+    monkeypatch.setattr(ray_crew, "software", lambda: ours._replace(jax="0.0.1"))
     with pytest.raises(
-        InvalidArgument, match=rf"but on \S+ jax is {ours.jax} there and 0\.0\.1 here\. Install the same"
+        InvalidArgument,
+        match=rf"software than this process: on \S+ jax is {ours.jax} there and 0\.0\.1 here\. Install the same",
     ):
         run(study(), tmp_path, on=ray_cluster(address), stream=io.StringIO())
     assert not parts(tmp_path)
@@ -163,9 +163,11 @@ def test_workers_with_other_software_are_refused(address, tmp_path, monkeypatch)
 
 def test_a_cluster_without_a_free_core_says_so(address, tmp_path):
     """Here this process is connected already, and that connection is used and kept."""
+    import ray
+
     ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     try:
-        with pytest.raises(InvalidArgument, match="address='local' must be left out while this process is connected"):
+        with pytest.raises(InvalidArgument, match="address must be left out while .* connected .*, got 'local'"):
             run(study(), tmp_path, on=ray_cluster("local"), stream=io.StringIO())
         holders = [ray.remote(dict).options(num_cpus=1).remote() for _ in range(2)]
         ray.get([holder.__ray_ready__.remote() for holder in holders])
@@ -200,26 +202,25 @@ def test_a_cluster_that_is_not_there(tmp_path):
 
 LOST = """
 import sys
-from explorax.runner import ray, ray_cluster, run
+from explorax.runner import RunFailed, ray_cluster, ray_connection, run
 from tests.runner.small import Hook, study
-ray.HEAD_PATIENCE = 1.0
+ray_connection.HEAD_PATIENCE = 1.0
 if __name__ == "__main__":
     try:
         run(study(), sys.argv[2], on=ray_cluster(sys.argv[1]), stream=Hook(2, lambda: print("begun", flush=True)))
-    except ray.RunFailed as error:
+    except RunFailed as error:
         print(error, flush=True)
 """
 
 
 def test_the_head_is_lost(nodes, expected, tmp_path):
     """The last test of this cluster: what is finished is kept, and played by other means it ends as ever."""
-    address, tell = nodes
     (tmp_path / "lost.py").write_text(LOST)
-    command = [sys.executable, str(tmp_path / "lost.py"), address, str(tmp_path / "out")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as driver:
+    command = [sys.executable, str(tmp_path / "lost.py"), nodes.address, str(tmp_path / "out")]
+    found_in = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=found_in) as driver:
         assert driver.stdout.readline() == "begun\n"
-        tell("behead")
+        nodes.tell("behead")
         printed = driver.stdout.read()
     kept = parts(tmp_path / "out")
     assert "The head node of the Ray cluster does not answer" in printed or len(kept) == TASKS

@@ -53,8 +53,8 @@ def executor(options: argparse.Namespace) -> "Executor":
         for name in ONLY_WITH_CLUSTER:
             if getattr(options, name):
                 raise InvalidArgument(
-                    f"--{name.replace('_', '-')} must be left out without --cluster. Give the address of a Ray "
-                    "cluster, or `--cluster local`."
+                    f"--{name.replace('_', '-')} must be left out without --cluster, got {getattr(options, name)}. "
+                    "Give the address of a Ray cluster, or `--cluster local`."
                 )
         return default_executor() if options.processes is None else local_processes(options.processes)
     if options.processes is not None:
