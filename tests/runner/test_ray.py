@@ -167,7 +167,7 @@ def test_a_cluster_without_a_free_core_says_so(address, tmp_path):
 
     ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     try:
-        with pytest.raises(InvalidArgument, match="address must be left out while .* connected .*, got 'local'"):
+        with pytest.raises(InvalidArgument, match=r"address must be left out while .* connected .*, got 'local'"):
             run(study(), tmp_path, on=ray_cluster("local"), stream=io.StringIO())
         holders = [ray.remote(dict).options(num_cpus=1).remote() for _ in range(2)]
         ray.get([holder.__ray_ready__.remote() for holder in holders])

@@ -20,7 +20,7 @@ HEAD_PATIENCE = 30.0  # seconds that the head node may be silent
 
 @contextlib.contextmanager
 def connected(ray: Any, address: str, ship_source: bool) -> Iterator[None]:
-    """Connect this process to a cluster for this context; use and keep a connection that is there already.
+    """Connect this process to a cluster, until the end of this context, unless it is connected already.
 
     Args:
         ray: The package.
