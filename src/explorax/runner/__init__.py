@@ -5,7 +5,8 @@
     compiling.py  the time spent compiling
     pool.py       many worker processes
     progress.py   the display of progress
-    journal.py    the directory of a run: its finished tasks, the software that made them, and its lock
+    lock.py       only one run at a time in a directory
+    journal.py    the directory of a run: its finished tasks, and the software that made them
     outputs.py    tables, claims, figures and the report of the recorded results
 
 On a CPU a task is one curve and a block of instances, run by one of several single-threaded processes.  On a GPU a task
@@ -15,13 +16,13 @@ its own claims, texts and figures.
 
 import math
 import os
-from pathlib import Path
 from typing import TextIO
 
 from explorax.checks import check_whole
 from explorax.errors import InvalidArgument, RunFailed
 from explorax.experiments.study import Figure, Panel, Study
 from explorax.extras import optional
+from explorax.places import Place, place
 from explorax.runner import outputs, pool
 from explorax.runner.journal import Journal, check_free, kept, opened
 from explorax.runner.outputs import LINEAR, Outputs, rebuild
@@ -36,7 +37,7 @@ __all__ = ["Figure", "Outputs", "RunFailed", "kept", "play", "rebuild", "run"]
 
 def run(
     study: Study,
-    out: Path | str,
+    out: Place | str,
     *,
     processes: int | None = None,
     figure: Figure = LINEAR,
@@ -49,7 +50,7 @@ def run(
 
     Args:
         study: The study, as `explorax.experiments` builds it.
-        out: The directory, which is created if needed.
+        out: The directory, which is created if needed, or an address like s3://bucket/folder.
         processes: Number of worker processes on a CPU; it changes no result. Default: one for each usable core.
         figure: Figures to draw in addition to the one with linear axes.
         command: The command line, for the report.
@@ -62,7 +63,7 @@ def run(
         InvalidArgument: If the directory holds another run or foreign files, or a setting cannot be used.
         RunFailed: If a worker process failed. What is finished is kept.
     """
-    out = Path(out)
+    out = place(out)
     study.check_figure(figure)
     check_free(out, outputs.names(study))
     warnings = play(study, out, processes=processes, command=command, stream=stream)
@@ -71,7 +72,7 @@ def run(
 
 def play(
     study: Study,
-    out: Path | str,
+    out: Place | str,
     *,
     processes: int | None = None,
     command: str = "",
@@ -81,7 +82,7 @@ def play(
 
     Args:
         study: The study.
-        out: The directory, which is created if needed.
+        out: The directory, which is created if needed, or an address like s3://bucket/folder.
         processes: Number of worker processes on a CPU. Default: one for each usable core.
         command: The command line, for the manifest.
         stream: Where progress is shown. Default: standard output.
@@ -100,7 +101,7 @@ def play(
         check_panel(study, panel, together)
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
-    with opened(study, Path(out), together, command) as journal:
+    with opened(study, place(out), together, command) as journal:
         todo = journal.todo
         count = min(processes or pool.usable_cores(), len(todo))
         where = "in this process" if together else f"on {count} process{'es' if count > 1 else ''}"
@@ -136,7 +137,12 @@ class Keeper:
 
     def __init__(self, journal: Journal, shown: Watcher):
         self.journal, self.shown = journal, shown
-        self.started, self.advanced = shown.started, shown.advanced
+        self.started = shown.started
+
+    def advanced(self, worker: int, task: Task, rounds: int) -> None:
+        """Show how far a task is, unless the directory is another run's by now."""
+        self.journal.check()
+        self.shown.advanced(worker, task, rounds)
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
         """Record a finished task, then show it."""
