@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
+import urllib.request
 
 # Programs compiled once serve all test processes.  Set before jax is imported, here and in the processes started later.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -62,3 +63,21 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def bucket():
+    """The addresses of folders in a bucket, on a server of this process that speaks S3."""
+    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+
+    credentials = {"AWS_ACCESS_KEY_ID": "fake", "AWS_SECRET_ACCESS_KEY": "fake", "AWS_EC2_METADATA_DISABLED": "true"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in credentials.items():
+            patch.setenv(name, value)
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/bucket", method="PUT")).close()
+        options = f"?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+        yield lambda folder, bucket="bucket": f"s3://{bucket}/{folder}{options}"
+        server.stop()

@@ -54,14 +54,19 @@ def test_which_tasks_are_finished_is_read_without_keeping_their_records(tmp_path
     for name in "abcdefghijkl":
         write_part(tmp_path / f"{name}.parquet", [result()], task=name, metadata={"maker": name})
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
-    alive, most = weakref.WeakSet(), 0
+    alive = most = 0
 
     def read(path):
-        nonlocal most
+        nonlocal alive, most
         stored = record.read(path)
-        alive.add(stored.results[0].records.regret)
-        most = max(most, len(alive))
+        alive += 1
+        weakref.finalize(stored.results[0].records.regret, gone)
+        most = max(most, alive)
         return stored
+
+    def gone():
+        nonlocal alive
+        alive -= 1
 
     monkeypatch.setattr(parts, "read", read)
     found = read_finished(tmp_path)

@@ -84,7 +84,7 @@ class RemotePath:
         return self._info().type.name == "Directory"
 
     def stat(self) -> Stat:
-        """Return when a file was written; raise `FileNotFoundError` if there is none."""
+        """Return when a file was written; raise `FileNotFoundError` if it is missing."""
         found = self._info()
         if found.mtime_ns is None:
             raise self._missing()
@@ -98,13 +98,13 @@ class RemotePath:
         return [self / name for name in names if fnmatchcase(name, pattern)]
 
     def read_bytes(self) -> bytes:
-        """Return the contents of a file; raise `FileNotFoundError` if there is none."""
+        """Return the contents of a file; raise `FileNotFoundError` if it is missing."""
         with self._reading(), self.filesystem.open_input_stream(self.path) as stream:
             content: bytes = stream.read()
         return content
 
     def read_text(self, encoding: str) -> str:
-        """Return the contents of a file as text; raise `FileNotFoundError` if there is none."""
+        """Return the contents of a file as text; raise `FileNotFoundError` if it is missing."""
         return self.read_bytes().decode(encoding)
 
     def write_whole(self, content: bytes) -> None:
@@ -123,7 +123,7 @@ class RemotePath:
             undisturbed.submit(self._write, content).result()
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Remove a file; raise `FileNotFoundError` if there is none, unless it may be missing."""
+        """Remove a file; raise `FileNotFoundError` if it is missing, unless it may be missing."""
         try:
             with self._writing():
                 self.filesystem.delete_file(self.path)
@@ -218,13 +218,15 @@ def remote(text: str, parts: SplitResult) -> RemotePath:
     """Return the folder of an address; raise `InvalidArgument` if pyarrow cannot use it."""
     if parts.scheme not in SCHEMES:
         known = ", ".join(f"{scheme}://" for scheme in (*SCHEMES, "file"))
-        why = f"it begins with none of {known}. Choose one of these, or give a mounted directory"
+        why = f"it must begin with one of {known}. Choose one of these, or give a mounted directory"
         raise InvalidArgument(refusal(text, why))
     query = "&".join(filter(None, [parts.query, AT_ONCE.get(parts.scheme)]))
+    whole = parts._replace(query=query).geturl()
     try:
-        found, path = optional("pyarrow.fs", PURPOSE).FileSystem.from_uri(parts._replace(query=query).geturl())
+        found, path = optional("pyarrow.fs", PURPOSE).FileSystem.from_uri(whole)
     except (OSError, ValueError) as error:  # which may repeat the address, too
-        raise InvalidArgument(refusal(text, f"{hidden(said(error), parts)}. {REMEDY.rstrip('.')}")) from None
+        why = hidden(said(error).replace(whole, text), parts)
+        raise InvalidArgument(refusal(text, f"{why}. {REMEDY.rstrip('.')}")) from None
     if not path.strip("/"):
         raise InvalidArgument(refusal(text, "it names no bucket or folder. Add one"))
     address, _, options = without_secrets(parts).partition("?")

@@ -141,7 +141,8 @@ def run(
     """
     out = place(out)
     check_directory(out)
-    names = [LOG, *(problem.name for problem in PROBLEMS)]
+    there = {path.name for path in out.glob("*")}
+    names = [name for name in (LOG, *(problem.name for problem in PROBLEMS)) if name in there]
     if not any((out / name / record.MANIFEST).exists() for name in names):
         check_unwritten(out, FILES)
     together = on_accelerator()
