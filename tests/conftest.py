@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import tempfile
-import urllib.request
 
 # Programs compiled once serve all test processes.  Set before jax is imported, here and in the processes started later.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -68,6 +67,7 @@ def interruptible():
 @pytest.fixture(scope="session")
 def bucket():
     """The addresses of folders in a bucket, on a server of this process that speaks S3."""
+    import pyarrow.fs
     from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
     credentials = {"AWS_ACCESS_KEY_ID": "fake", "AWS_SECRET_ACCESS_KEY": "fake", "AWS_EC2_METADATA_DISABLED": "true"}
@@ -77,7 +77,8 @@ def bucket():
         server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         server.start()
         host, port = server.get_host_and_port()
-        urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/bucket", method="PUT")).close()
         options = f"?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+        store, _ = pyarrow.fs.FileSystem.from_uri(f"s3://bucket{options}&allow_bucket_creation=true")
+        store.create_dir("bucket")
         yield lambda folder, bucket="bucket": f"s3://{bucket}/{folder}{options}"
         server.stop()

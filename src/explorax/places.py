@@ -23,10 +23,11 @@ from explorax.errors import CannotRead, CannotWrite, InvalidArgument
 from explorax.extras import optional
 
 SCHEMES = ("abfs", "abfss", "gcs", "gs", "hdfs", "s3", "viewfs")
-WHOLE = ("abfs", "gcs", "s3")  # file systems of pyarrow in which a file appears when all of it has arrived
+WHOLE = ("abfs", "gcs", "s3")  # file systems of pyarrow that take a file as a whole; abfs empties the one it replaces
 SECRET = re.compile("secret|password|token|key|sig", re.IGNORECASE)  # in the names of options of an address
 CREDENTIALS = re.compile(r"(:/{1,2})[^/?#@]*:[^?#@]*@")  # user and password of an address
 AT_ONCE = {"s3": "allow_delayed_open=true"}  # with which a small file costs one request and not three
+PRIVATE = re.compile(r" \(Request ID: [^)]*\)|(?<=\S)\?[^\s'\"]+=[^\s'\"]*")  # options of addresses may be signatures
 PURPOSE = "a place on a shared or object store"
 REMEDY = "Check the address, its bucket, the credentials in the environment, and the network."
 LONGEST = 300  # characters of what a store says
@@ -221,12 +222,10 @@ def remote(text: str, parts: SplitResult) -> RemotePath:
         why = f"it must begin with one of {known}. Choose one of these, or give a mounted directory"
         raise InvalidArgument(refusal(text, why))
     query = "&".join(filter(None, [parts.query, AT_ONCE.get(parts.scheme)]))
-    whole = parts._replace(query=query).geturl()
     try:
-        found, path = optional("pyarrow.fs", PURPOSE).FileSystem.from_uri(whole)
+        found, path = optional("pyarrow.fs", PURPOSE).FileSystem.from_uri(parts._replace(query=query).geturl())
     except (OSError, ValueError) as error:  # which may repeat the address, too
-        why = hidden(said(error).replace(whole, text), parts)
-        raise InvalidArgument(refusal(text, f"{why}. {REMEDY.rstrip('.')}")) from None
+        raise InvalidArgument(refusal(text, f"{hidden(said(error), parts)}. {REMEDY.rstrip('.')}")) from None
     if not path.strip("/"):
         raise InvalidArgument(refusal(text, "it names no bucket or folder. Add one"))
     address, _, options = without_secrets(parts).partition("?")
@@ -257,5 +256,5 @@ def hidden(text: str, parts: SplitResult) -> str:
 def said(error: Exception) -> str:
     """Return what a store says of an error, in one short line."""
     lines = str(getattr(error, "strerror", None) or error).splitlines() or [type(error).__name__]
-    line = re.sub(r" \(Request ID: [^)]*\)", "", lines[0]).rstrip(".")
+    line = PRIVATE.sub("", lines[0]).rstrip(".")
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

@@ -73,7 +73,7 @@ def test_a_lease_is_looked_at_only_when_it_may_be_lost(out):
 @pytest.mark.parametrize("content", [b"", b"{", b"3", b'{"token": 1}'])
 def test_a_lease_that_cannot_be_read_is_somebodys(tmp_path, content):
     (tmp_path / LEASE).write_bytes(content)
-    with pytest.raises(InvalidArgument, match="in use by process 0 on an unknown host"):
+    with pytest.raises(InvalidArgument, match="in use by an unknown process, whose lease ends in"):
         lease(tmp_path).take(NOW)
 
 

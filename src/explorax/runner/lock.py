@@ -48,10 +48,10 @@ class Holder(NamedTuple):
     term: float  # seconds that the lease lasts after it was renewed
 
     def __str__(self) -> str:
-        return f"process {self.process} on {self.host}"
+        return f"process {self.process} on {self.host}" if self.token else "an unknown process"
 
 
-UNKNOWN = Holder("", 0, "an unknown host", TERM)  # of a lease that cannot be read
+UNKNOWN = Holder("", 0, "", TERM)  # of a lease that cannot be read
 
 
 def this_process() -> Holder:
