@@ -14,7 +14,7 @@ import numpy as np
 
 from explorax import devices
 from explorax.experiments import logistic
-from explorax.runner import pool
+from explorax.runner.here import Here
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
 
@@ -67,7 +67,7 @@ def main() -> None:
     )
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}", flush=True)
     watcher = Watcher()
-    pool.run_here(study, expand(study, together=True), watcher)
+    Here(study).run(expand(study, together=True), watcher)
     seconds = time.perf_counter() - BEGAN
     plays = len(study.curves) * len(study.panels) * study.instances * study.rounds
     print(f"{plays:.3g} decisions in {seconds:.1f} s: {seconds / plays * 1e6:.3f} us each, compilation included")

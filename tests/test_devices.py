@@ -9,7 +9,7 @@ import pytest
 
 from explorax import devices
 from explorax.experiments import logistic
-from explorax.runner import worker
+from explorax.runner.tasks import is_brief
 
 UNKNOWN = "--xla_cpu_no_such_flag=1"
 KNOWN = ("--xla_dump_hlo_as_text=false", "--xla_backend_optimization_level=1")
@@ -31,7 +31,7 @@ def test_an_unknown_flag_ends_the_process_and_those_of_a_worker_do_not(monkeypat
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     for name in ("ONE_THREAD", "QUICK_LOOPS", "QUICK_CODE"):
         monkeypatch.setattr(devices, name, UNKNOWN)
-    variables = worker.environment_variables(logistic.quick())
+    variables = devices.for_one_core(is_brief(logistic.quick()))
     assert variables["XLA_FLAGS"] == ""
     assert start_of_jax(**variables).returncode == 0
 
@@ -39,7 +39,7 @@ def test_an_unknown_flag_ends_the_process_and_those_of_a_worker_do_not(monkeypat
 def test_workers_compile_quickly_if_all_tasks_are_short(monkeypatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setattr(devices, "known_flags", lambda *flags: flags)
-    flags = [worker.environment_variables(study)["XLA_FLAGS"] for study in (logistic.quick(), logistic.study())]
+    flags = [devices.for_one_core(is_brief(study))["XLA_FLAGS"] for study in (logistic.quick(), logistic.study())]
     assert flags == [f"{devices.ONE_THREAD} {devices.QUICK_LOOPS} {devices.QUICK_CODE}", devices.ONE_THREAD]
 
 

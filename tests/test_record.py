@@ -2,8 +2,6 @@
 
 import json
 import os
-import sys
-import types
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -173,13 +171,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         write_part(path, [result(seed=1)], task="t")
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["part.parquet"]
-
-
-def test_versions_of_packages_installed_imported_and_unknown(monkeypatch):
-    assert record.version_of("numpy") == np.__version__
-    monkeypatch.setitem(sys.modules, "from_a_checkout", types.SimpleNamespace(__version__="1.2"))
-    assert record.version_of("from_a_checkout") == "1.2 (from source)"
-    assert record.version_of("no_such_package") == "not installed"
 
 
 def test_manifest_says_how_it_was_run_and_nothing_private(tmp_path):

@@ -103,7 +103,7 @@ INTERNAL = {
     "explorax.glm.families": "as_rewards bernoulli_slope check_rewards sample_bernoulli sample_gaussian sample_poisson",
     "explorax.glm.history": "check_room discounted limited_rows weighted_gram",
     "explorax.networks": "Layer check_network glorot",
-    "explorax.runner": "Keeper check_memory check_panel on_accelerator",
+    "explorax.runner": "Keeper on_accelerator",
 }
 INTRODUCTION = """# API reference
 

@@ -51,6 +51,25 @@ def prepare() -> None:
         os.environ["XLA_FLAGS"] = with_flags(GRAPHS, SAME_KERNELS, LIBRARY_PRODUCTS)
 
 
+def for_one_core(brief: bool) -> dict[str, str]:
+    """Return the environment variables for the numerical libraries of a process that has one core and no GPU.
+
+    Args:
+        brief: Whether its programs run for less time than they take to compile.
+
+    Returns:
+        The variables, which count if they are set before NumPy and JAX are imported.
+    """
+    return {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_ENABLE_X64": "0",  # whatever the caller's
+        "NPROC": "1",  # the size of XLA's thread pool
+        "XLA_FLAGS": with_flags(ONE_THREAD, *((QUICK_LOOPS, QUICK_CODE) if brief else ())),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
 def with_flags(*flags: str) -> str:
     """Return the value of XLA_FLAGS with these flags added.
 

@@ -12,13 +12,11 @@ moment loses nothing that was finished: tasks whose files are missing or damaged
 """
 
 import hashlib
-import importlib.metadata
 import io
 import json
 import math
 import os
 import platform
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -30,6 +28,7 @@ from explorax.errors import InvalidArgument, UnknownName, shown
 from explorax.extras import optional
 from explorax.files import write_atomically
 from explorax.places import Place, place
+from explorax.software import version_of
 
 COLUMNS = {
     "curve": "string",  # label; unique within a run together with panel
@@ -352,15 +351,6 @@ def plain(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
     raise InvalidArgument(f"settings must be numbers, text, lists and tables, got {shown(value)}.")
-
-
-def version_of(package: str) -> str:
-    """Return the version of a package, which may be installed or imported from its source."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        version = getattr(sys.modules.get(package), "__version__", None)
-        return "not installed" if version is None else f"{version} (from source)"
 
 
 def _device() -> str:

@@ -10,7 +10,7 @@ from explorax import environments
 from explorax.arena import tournament
 from explorax.arena.problems import problem_of
 from explorax.errors import ExploraxError, InvalidArgument, UnknownName
-from explorax.runner import run
+from explorax.runner import local_processes, run
 from tests.runner.kept import STUDY
 
 
@@ -21,7 +21,7 @@ def games(**more):
 
 def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
     stream = io.StringIO()
-    played = tournament.run(games(), tmp_path, processes=1, command="explorax arena", stream=stream)
+    played = tournament.run(games(), tmp_path, on=local_processes(1), command="explorax arena", stream=stream)
     assert {path.name for path in played.files} == {
         "standings.csv",
         "standings.md",
@@ -45,13 +45,13 @@ def test_a_run_leaves_everything_and_goes_on_where_it_was(tmp_path):
     assert stream.getvalue().startswith("The arena has 1 problem with 5 tasks in all.\n")
     again, left = io.StringIO(), tmp_path / ".arena.html.12.34.tmp"
     left.write_text("of a run that was killed")
-    tournament.run(games(), tmp_path, processes=1, command="explorax arena", stream=again)
+    tournament.run(games(), tmp_path, on=local_processes(1), command="explorax arena", stream=again)
     assert "tasks are done already" in again.getvalue()
     assert "[" not in again.getvalue()  # no task was played
     assert not left.exists()
     assert before == {path.name: path.read_bytes() for path in tmp_path.glob("standings.*")}
     with pytest.raises(InvalidArgument, match="rounds is 12 there, 13 now"):
-        tournament.run(games(rounds=13), tmp_path, processes=1, stream=again)
+        tournament.run(games(rounds=13), tmp_path, on=local_processes(1), stream=again)
 
 
 def test_the_arena_overwrites_no_files_of_others(tmp_path):

@@ -95,7 +95,7 @@ def test_reproduce_deep_on_data_of_ones_own(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(explorax.runner, "on_accelerator", lambda: True)  # spares a process
     (tmp_path / "flowers.csv").write_text("petal,label\n" + "1,rose\n" * 3 + "2,daisy\n")
     command = ["reproduce", "deep", "--datasets", "flowers.csv", "--activations", "relu", "--policies", "uniform"]
-    command += ["--rounds", "40", "--instances", "4", "--checkpoints", "4", "--processes", "1"]
+    command += ["--rounds", "40", "--instances", "4", "--checkpoints", "4"]
     assert cli.main([*command, "--data", str(tmp_path), "--out=out", "--strict"]) == 3
     printed = capsys.readouterr().out
     assert "Average reward after 40 rounds, mean ± standard error over 4 instances:\n" in printed

@@ -23,6 +23,7 @@ from explorax.experiments.settings import from_settings
 from explorax.log import reading
 from explorax.log.data import LoggedData
 from explorax.log.features import ContextFeatures, FixedFeatures, GivenFeatures, JoinedFeatures
+from explorax.runner import local_processes
 from tests.statistics import FALSE_ALARM
 
 KEY = jax.random.key(3)
@@ -261,7 +262,7 @@ def test_the_arena_plays_the_log_of_an_agent(tmp_path):
     agent.close()
     given = {"log": tmp_path / "shop.db", "problems": ["log"], "policy_names": ["uniform"], "rounds": 6}
     games = tournament.tournament(**given, tuning=1, instances=3)
-    found = tournament.run(games, tmp_path / "arena", processes=1, stream=io.StringIO())
+    found = tournament.run(games, tmp_path / "arena", on=local_processes(1), stream=io.StringIO())
     (row,) = found.rows
     environment = from_log(data=tmp_path / "shop.db")
     records = explorax.simulate(explorax.uniform(), environment, rounds=6, instances=3, first=1)

@@ -9,7 +9,7 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import deep
 from explorax.experiments.settings import from_settings
 from explorax.experiments.study import Figure, Panel
-from explorax.runner import run
+from explorax.runner import local_processes, run
 from tests import fabricate
 
 HIGH, BEATS_FL, BEATS_REP, OPTIMUM = (
@@ -178,13 +178,13 @@ def test_a_file_of_ones_own_is_played_and_must_not_change_meanwhile(tmp_path, on
         checkpoints=2,
     )
     assert from_settings(study.settings()) == study
-    outputs = run(study, tmp_path / "out", processes=1)
+    outputs = run(study, tmp_path / "out", on=local_processes(1))
     assert outputs.complete
     (row,) = outputs.summaries
     assert row.panel == "mine, ReLU"
     assert 0.25 < row.mean < 0.75
     assert study.optima["mine, ReLU"] == pytest.approx(0.75 - 0.5 * 0.5**10)
-    run(study, tmp_path / "out", processes=1)
+    run(study, tmp_path / "out", on=local_processes(1))
     table.write_text(table.read_text().replace("red", "green"))
     with pytest.raises(InvalidArgument, match=r"other data.*data is .* there, .* now"):
-        run(study, tmp_path / "out", processes=1)
+        run(study, tmp_path / "out", on=local_processes(1))

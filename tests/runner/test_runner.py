@@ -19,7 +19,8 @@ from explorax import environments, make, record, runner, simulate
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments.settings import from_settings, study_in
 from explorax.parts import read_parts
-from explorax.runner import Figure, RunFailed, journal, kept, pool, rebuild, run
+from explorax.runner import Figure, RunFailed, journal, kept, local_processes, rebuild, run, this_process
+from explorax.runner.here import stacks
 from explorax.runner.lock import LOCK, locked
 from explorax.runner.tasks import expand
 from tests.runner.processes import alive, children, is_worker, wait_until
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("on_the_cpu")
 def finished(tmp_path_factory):
     """The study, run without trouble in one worker process: what it printed, and its directory."""
     out, stream = tmp_path_factory.mktemp("finished"), io.StringIO()
-    return run(study(), out, processes=1, command="explorax run small.toml", stream=stream), stream.getvalue()
+    return run(study(), out, on=local_processes(1), command="explorax run small.toml", stream=stream), stream.getvalue()
 
 
 def test_a_run_leaves_everything(finished):
@@ -76,7 +77,7 @@ class AtOnce(io.StringIO):
 
 def test_two_processes_give_the_same(finished, tmp_path):
     stream = AtOnce()
-    run(study(), tmp_path, processes=2, stream=stream)
+    run(study(), tmp_path, on=local_processes(2), stream=stream)
     assert stream.early.startswith(f"Running {TASKS} tasks on 2 processes. Programs are compiled first")
     assert stream.flushed == stream.getvalue().count("\n") == TASKS + 1
     assert rows(tmp_path).equals(rows(finished[0].out))
@@ -106,7 +107,7 @@ def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(study(), tmp_path, processes=2, stream=Hook(3, interrupt))
+        run(study(), tmp_path, on=local_processes(2), stream=Hook(3, interrupt))
     assert multiprocessing.active_children() == []
     assert manifest(tmp_path)["status"] == "running"
     assert manifest(tmp_path)["tasks"]["done"] == len(parts(tmp_path)) == 3
@@ -122,7 +123,7 @@ def test_interrupted_with_a_damaged_part_and_resumed(finished, tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     (tmp_path / record.PARTS / ".half-written.parquet.12.34.tmp").write_bytes(b"PAR1")
     before, stream = parts(tmp_path), io.StringIO()
-    outputs = run(study(), tmp_path, processes=1, stream=stream)
+    outputs = run(study(), tmp_path, on=local_processes(1), stream=stream)
     assert stream.getvalue().startswith(f"2 of {TASKS} tasks are done already.\n")
     assert any(damaged in warning for warning in outputs.warnings)
     assert {name: parts(tmp_path)[name] for name in sound} == {name: before[name] for name in sound}
@@ -137,7 +138,7 @@ def test_a_worker_that_dies_is_reported(tmp_path):
             os.kill(child.pid, signal.SIGKILL)
 
     with pytest.raises(RunFailed, match=r"was killed by SIGKILL at .*, d = \d, instances \d+ to \d+\. .*processes"):
-        run(study(), tmp_path, processes=1, stream=Hook(1, kill))
+        run(study(), tmp_path, on=local_processes(1), stream=Hook(1, kill))
     assert multiprocessing.active_children() == []
     assert len(parts(tmp_path)) == 1
     with locked(tmp_path):
@@ -226,10 +227,9 @@ def test_other_software_is_refused(finished, monkeypatch):
         run(study(), finished[0].out)
 
 
-def test_a_run_on_a_cpu_is_not_continued_on_a_gpu(finished, monkeypatch):
-    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
+def test_a_run_on_a_cpu_is_not_continued_on_a_gpu(finished):
     with pytest.raises(InvalidArgument, match="together is False there, True now"):
-        run(study(), finished[0].out)
+        run(study(), finished[0].out, on=this_process())
 
 
 def test_one_run_at_a_time(tmp_path):
@@ -248,8 +248,8 @@ def test_bad_arguments(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidArgument, match=r"is a file\. Choose another directory\."):
         run(study(), tmp_path / "file")
-    with pytest.raises(InvalidArgument, match="processes must be a whole number of at least 1, got 0"):
-        run(study(), tmp_path / "out", processes=0)
+    with pytest.raises(InvalidArgument, match=r"on must be an executor, got 'auto'\. Build one, .*ray_cluster"):
+        run(study(), tmp_path / "out", on="auto")
     with pytest.raises(UnknownName, match=r"environment must be one of .*, got 'logistics'. Did you mean 'logistic'"):
         run(replace(study(), environment="logistics"), tmp_path / "out")
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used.*directory of a run"):
@@ -258,15 +258,9 @@ def test_bad_arguments(tmp_path):
     assert kept(tmp_path).startswith("Nothing was finished yet.")
 
 
-def test_arms_that_do_not_fit_into_memory_are_refused():
-    with pytest.raises(InvalidArgument, match=r"must fit into memory for 50 instances .*got 10{12} times 2, .* GiB of"):
-        runner.check_memory(10**12, 2)
-    runner.check_memory(100, 20)
-
-
 def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     """Played here on the CPU: one task for each policy and dimension, in this process."""
-    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
+    monkeypatch.setattr(runner, "on_accelerator", lambda: True)  # which decides where there is no other wish
     small = study(dims=[2], rounds=30, instances=4, curves=THREE)
     stream = io.StringIO()
     outputs = run(small, tmp_path, figure=Figure(bound=True), stream=stream)
@@ -283,9 +277,8 @@ def test_a_gpu_takes_all_curves_of_a_policy_at_once(tmp_path, monkeypatch):
     assert rebuild(small, tmp_path).complete
 
 
-def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_path, monkeypatch):
+def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_path):
     """In this process, as on a GPU: each panel with the policies that it asks for, whatever was finished before."""
-    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
     settings = tomllib.loads(SETTINGS)
     settings |= {
         "rounds": 40,
@@ -299,16 +292,16 @@ def test_panels_that_differ_in_settings_of_curves_are_played_and_resumed(tmp_pat
         {"label": "Little", "curve_settings": {"ridge": 0.1}, "tags": {"ridge": "0.1"}},
     ]
     own = from_settings(settings)
-    assert not any(pool.stacks(own, task) for task in expand(own, True))
+    assert not any(stacks(own, task) for task in expand(own, True))
 
     def interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(own, tmp_path, stream=Hook(1, interrupt))
+        run(own, tmp_path, on=this_process(), stream=Hook(1, interrupt))
     assert len(parts(tmp_path)) == 1
     stream = io.StringIO()
-    outputs = run(own, tmp_path, stream=stream)
+    outputs = run(own, tmp_path, on=this_process(), stream=stream)
     assert stream.getvalue().startswith("1 of 4 tasks are done already.\n")
     found = {(one.panel, one.curve): one.records for one in outputs.results}
     assert list(found) == [(panel, curve) for panel in ("Much", "Little") for curve in ("Uniform", "LinTS (informal)")]

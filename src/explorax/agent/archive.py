@@ -34,7 +34,7 @@ import numpy as np
 
 from explorax.errors import InvalidArgument, InvalidSnapshot
 from explorax.files import remove_leftovers, write_atomically
-from explorax.record import version_of
+from explorax.software import version_of
 
 FORMAT = 6
 READ = (1, 2, 3, 4, 5, 6)

@@ -26,7 +26,7 @@ from explorax.agent.warm_start import earlier_of
 from explorax.errors import InvalidArgument, InvalidLog
 from explorax.log import schema, writer
 from explorax.policies.base import Policy
-from explorax.record import version_of
+from explorax.software import version_of
 
 DURABILITY = "process"  # by default
 DECISIONS = "SELECT seq, number, row, features, time, deferred FROM decisions WHERE seq > ? ORDER BY seq"

@@ -25,9 +25,10 @@ from explorax.experiments.study import Study, each_policy_once
 from explorax.files import remove_leftovers, write_atomically
 from explorax.places import Place, place
 from explorax.registry import list_policies
-from explorax.runner import on_accelerator, play
+from explorax.runner import Executor, default_executor, play
 from explorax.runner.journal import check_directory, check_unwritten, read_manifest
 from explorax.runner.tasks import expand
+from explorax.software import version_of
 
 FILES = ("standings.csv", "standings.md", "ranks.png", "ranks.pdf", "arena.html", "arena.json.gz")
 
@@ -123,7 +124,7 @@ def run(
     games: Tournament,
     out: Place | str,
     *,
-    processes: int | None = None,
+    on: Executor | None = None,
     command: str = "",
     stream: TextIO | None = None,
 ) -> Found:
@@ -132,7 +133,7 @@ def run(
     Args:
         games: The tournament.
         out: The directory, which is created if needed, or an address like s3://bucket/folder.
-        processes: Number of worker processes on a CPU. Default: one for each usable core.
+        on: What runs the tasks. Default: this process if JAX has a GPU, and else a process for each usable core.
         command: The command line, for the page.
         stream: Where progress is shown. Default: standard output.
 
@@ -145,15 +146,15 @@ def run(
     names = [name for name in (LOG, *(problem.name for problem in PROBLEMS)) if name in there]
     if not any((out / name / record.MANIFEST).exists() for name in names):
         check_unwritten(out, FILES)
-    together = on_accelerator()
-    tasks = sum(len(expand(game.study, together)) for game in games.rounds)
+    on = default_executor() if on is None else on
+    tasks = sum(len(expand(game.study, on.together)) for game in games.rounds)
     problems = "1 problem" if len(games.rounds) == 1 else f"{len(games.rounds)} problems"
     print(f"The arena has {problems} with {tasks} tasks in all.", file=stream, flush=True)
     remove_leftovers(out)
     found = Found([], [], [], [])
     for number, game in enumerate(games.rounds):
         print(f"Problem {number + 1} of {len(games.rounds)}: {game.problem.title}", file=stream, flush=True)
-        warnings = play(game.study, out / game.problem.name, processes=processes, command=command, stream=stream)
+        warnings = play(game.study, out / game.problem.name, on=on, command=command, stream=stream)
         rows, more = load(game, out / game.problem.name, games.tuning)
         found = found._replace(rows=found.rows + rows, warnings=[*found.warnings, *warnings, *more])
         found = write(games, found, out, command)
@@ -192,7 +193,7 @@ def write(games: Tournament, found: Found, out: Place, command: str) -> Found:
     about = page.About(
         command=command,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={name: record.version_of(name) for name in ("explorax", "jax", "numpy")},
+        versions={name: version_of(name) for name in ("explorax", "jax", "numpy")},
         tuning=games.tuning,
         seed=games.rounds[0].study.seed,
         missing=[game.problem.title for game in games.rounds if game not in games_played],

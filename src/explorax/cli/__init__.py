@@ -16,10 +16,11 @@ from explorax.cli import arena, commands, evaluate, log, texts
 from explorax.cli.arena import add_arena, add_caching
 from explorax.cli.commands import BAD_USAGE, FAILED, complain, directory
 from explorax.cli.evaluate import add_evaluate
+from explorax.cli.executors import add_executors
 from explorax.cli.stopping import Stopped, stoppable
 from explorax.errors import ExploraxError, RunFailed
 
-PLACES = ("--out", "--ou", "--o", "--data")  # options without influence on results, as they may be written
+PLACES = ("--out", "--ou", "--o", "--data", "--cluster")  # options without influence on results, as they may be written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +62,7 @@ def run(given: Sequence[str]) -> int:
 
 
 def without_places(given: Sequence[str]) -> list[str]:
-    """Return the arguments without --out DIR, --data DIR and --no-cache, which have no influence on results."""
+    """Return the arguments without places and --no-cache, which have no influence on results."""
     kept, values = [], iter(given)
     for one in values:
         name, sign, _ = one.partition("=")
@@ -251,7 +252,7 @@ def add_theorems(to: argparse.ArgumentParser) -> None:
 def add_running(to: argparse.ArgumentParser, out: str) -> None:
     """Add the options that all runs have in common."""
     to.add_argument("--out", type=directory, metavar="DIR", help=f"{texts.OUT} (default: {out})")
-    to.add_argument("--processes", type=int, metavar="P", help="number of processes on a CPU (default: all cores)")
+    add_executors(to)
     add_caching(to)
     add_judging(to)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from explorax.cli import texts
 from explorax.cli.commands import DONE, check_policies, directory, prepare, print_files, print_warnings, use_data
+from explorax.cli.executors import add_executors, executor
 from explorax.cli.stopping import resumable
 from explorax.text import table
 
@@ -58,7 +59,7 @@ def add_arena(to: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"{texts.OUT} (default: results/arena, or results/arena-quick)",
     )
-    to.add_argument("--processes", type=int, metavar="P", help="number of processes on a CPU (default: all cores)")
+    add_executors(to)
     add_caching(to)
     to.set_defaults(action=arena)
 
@@ -97,7 +98,7 @@ def arena(options: argparse.Namespace) -> int:
     out = options.out or Path("results", "arena-quick" if options.quick else "arena")
     games = tournament(policy_names=options.policies, **given)
     with resumable(lambda: f"What is finished is kept in {out}; run the same command again to continue."):
-        found = run(games, out, processes=options.processes, command=options.command)
+        found = run(games, out, on=executor(options), command=options.command)
     print_warnings(found.warnings)
     for group in dict.fromkeys(rank.group for rank in found.ranks):
         print(f"\nMean rank by regret in {group}, with 95 % intervals:\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorax import devices
+from explorax.cli.executors import executor
 from explorax.cli.stopping import resumable
 from explorax.cli.texts import EXAMPLE
 from explorax.errors import InvalidArgument
@@ -132,7 +133,7 @@ def play(study: "Study", out: "Place", options: argparse.Namespace) -> int:
 
     figure = Figure(options.log, options.bound)
     with resumable(lambda: kept(out)):
-        outputs = run(study, out, processes=options.processes, figure=figure, command=options.command)
+        outputs = run(study, out, on=executor(options), figure=figure, command=options.command)
     return conclude(outputs, options)
 
 

@@ -8,24 +8,28 @@
 `Environment` explains the three functions, and docs/adding-an-environment.md how to write an environment.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from explorax import datasets
 from explorax.builders import documented, setting_names
 from explorax.environments.base import Environment, Offer
 from explorax.environments.glm import Settings, gaussian, logistic, poisson
 from explorax.environments.labelled import classification
-from explorax.environments.logged import from_log
+from explorax.environments.logged import from_log, read
 from explorax.errors import InvalidArgument, UnknownName, check_names, shown
 from explorax.glm import families
 
 __all__ = [
     "BUILDERS",
+    "Data",
     "Environment",
     "Offer",
     "Settings",
     "arms_change",
     "classification",
+    "data_of",
     "family_of",
     "from_log",
     "gaussian",
@@ -60,18 +64,25 @@ class Known(NamedTuple):
     family: families.Family | None  # of the rewards; None if that depends on the settings
     example: str  # the settings that the builder's docstring shows
     before: str = ""  # a line before the example
+    read: Callable[[Any, Any], dict[str, Any]] | None = None  # its settings with data read, by those that name data
 
 
 KNOWN = (
     Known(logistic, families.bernoulli, "n_features=2, n_arms=3"),
     Known(gaussian, families.gaussian, "n_features=2, n_arms=3, noise_std=0.5"),
     Known(poisson, families.poisson, "n_features=2, n_arms=3"),
-    Known(classification, families.bernoulli, "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1]), n_arms=3"),
+    Known(
+        classification,
+        families.bernoulli,
+        "data=([[0.0, 1.0], [1.0, 0.0]], [0, 1]), n_arms=3",
+        read=lambda data, label: {"data": datasets.load(data, label=label), "label": None},
+    ),
     Known(
         from_log,
         None,
         "data=log",
         "log = explorax.LoggedData.of(['red', 'blue'], [1.0, 0.0])",
+        lambda data, label: {"data": read(data)},
     ),
 )
 BUILDERS: dict[str, Callable[..., Environment]] = {
@@ -85,6 +96,7 @@ BUILDERS: dict[str, Callable[..., Environment]] = {
     )
     for each in KNOWN
 }
+READERS = {each.builder.__name__: each.read for each in KNOWN}
 FAMILIES = {each.builder.__name__: each.family and each.family.name for each in KNOWN}
 
 
@@ -157,6 +169,45 @@ def arms_change(name: str, settings: Mapping[str, Any]) -> bool:
         False
     """
     return bool(settings.get("arms_change", "arms_change" not in setting_names(BUILDERS[known_name(name)])))
+
+
+class Data(NamedTuple):
+    """The data that an environment reads from files.
+
+    Attributes:
+        source: What names the data, which is equal for equal data.
+        read: A function that reads it, and returns the settings to use in place of those that name it.
+    """
+
+    source: tuple[str, str]
+    read: Callable[[], dict[str, Any]]
+
+
+def data_of(name: str, settings: Mapping[str, Any]) -> Data | None:
+    """Return the data that an environment reads from files, so that it can be read once for several processes.
+
+    Args:
+        name: The name of an environment, as `make` takes it.
+        settings: The settings of its builder.
+
+    Returns:
+        The data; None if the environment reads none.
+
+    Raises:
+        UnknownName: If there is no environment of that name; the error suggests the nearest.
+        InvalidArgument: If the name is not text.
+
+    Example:
+        >>> import explorax
+        >>> digits = explorax.environments.data_of("classification", {"data": "digits"})
+        >>> digits.read()["data"].features.shape
+        (1797, 64)
+    """
+    reader = READERS[known_name(name)]
+    data, label = settings.get("data"), settings.get("label")
+    if reader is None or not isinstance(data, str | os.PathLike):
+        return None
+    return Data((str(data), str(label)), lambda: reader(data, label))
 
 
 def known_name(name: str) -> str:

@@ -210,7 +210,7 @@ class Study:
 
     def make_environment(self, panel: Panel, **more: object) -> Environment:
         """Build the environment of a panel, with `more` settings if given."""
-        return environments.make(self.environment, **self.environment_arguments(panel), **more)
+        return environments.make(self.environment, **(self.environment_arguments(panel) | more))
 
     def arms(self, panel: Panel) -> int:
         """Return K, the number of arms that can be pulled in a round of a panel."""

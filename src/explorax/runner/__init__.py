@@ -1,45 +1,62 @@
 """The runner: it divides a study into tasks, runs these in processes, keeps and resumes them, and writes the report.
 
     tasks.py      a study as tasks
-    worker.py     one process that runs tasks
+    worker.py     the player of tasks, and the process that runs one
     compiling.py  the time spent compiling
-    pool.py       many worker processes
+    executor.py   what can run tasks: the interface of the three that follow
+    here.py       this process, for a GPU
+    local.py      processes of this machine
+    ray.py        workers on the nodes of a Ray cluster
+    queues.py     which worker plays which task next
     progress.py   the display of progress
     lock.py       only one run at a time in a directory
     journal.py    the directory of a run: its finished tasks, and the software that made them
     outputs.py    tables, claims, figures and the report of the recorded results
 
 On a CPU a task is one curve and a block of instances, run by one of several single-threaded processes.  On a GPU a task
-is all instances of all curves of a policy, run in this process.  The runner knows no experiment by name: a study has
-its own claims, texts and figures.
+is all instances of all curves of a policy.  The journal, the display and the outputs do not know what runs the tasks,
+and the runner knows no experiment by name: a study has its own claims, texts and figures.
 """
 
-import math
 import os
 from typing import TextIO
 
-from explorax.checks import check_whole
-from explorax.errors import InvalidArgument, RunFailed
-from explorax.experiments.study import Figure, Panel, Study
+from explorax.errors import InvalidArgument, RunFailed, shown
+from explorax.experiments.study import Figure, Study
 from explorax.extras import optional
 from explorax.places import Place, place
-from explorax.runner import outputs, pool
+from explorax.runner import outputs
+from explorax.runner.executor import Executor, Watcher
+from explorax.runner.here import this_process
 from explorax.runner.journal import Journal, check_free, kept, opened
+from explorax.runner.local import local_processes
 from explorax.runner.outputs import LINEAR, Outputs, rebuild
-from explorax.runner.pool import Watcher
 from explorax.runner.progress import display
+from explorax.runner.ray import ray_cluster
 from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
-from explorax.simulation import BLOCK
 
-__all__ = ["Figure", "Outputs", "RunFailed", "kept", "play", "rebuild", "run"]
+__all__ = [
+    "Executor",
+    "Figure",
+    "Outputs",
+    "RunFailed",
+    "default_executor",
+    "kept",
+    "local_processes",
+    "play",
+    "ray_cluster",
+    "rebuild",
+    "run",
+    "this_process",
+]
 
 
 def run(
     study: Study,
     out: Place | str,
     *,
-    processes: int | None = None,
+    on: Executor | None = None,
     figure: Figure = LINEAR,
     command: str = "",
     stream: TextIO | None = None,
@@ -51,7 +68,8 @@ def run(
     Args:
         study: The study, as `explorax.experiments` builds it.
         out: The directory, which is created if needed, or an address like s3://bucket/folder.
-        processes: Number of worker processes on a CPU; it changes no result. Default: one for each usable core.
+        on: What runs the tasks: `local_processes(count)`, `this_process()` or `ray_cluster(address)`. Default: this
+            process if JAX has a GPU, and else a process for each usable core.
         figure: Figures to draw in addition to the one with linear axes.
         command: The command line, for the report.
         stream: Where progress is shown. Default: standard output.
@@ -66,7 +84,7 @@ def run(
     out = place(out)
     study.check_figure(figure)
     check_free(out, outputs.names(study))
-    warnings = play(study, out, processes=processes, command=command, stream=stream)
+    warnings = play(study, out, on=on, command=command, stream=stream)
     return outputs.write(study, out, figure, warnings)
 
 
@@ -74,7 +92,7 @@ def play(
     study: Study,
     out: Place | str,
     *,
-    processes: int | None = None,
+    on: Executor | None = None,
     command: str = "",
     stream: TextIO | None = None,
 ) -> list[str]:
@@ -83,7 +101,7 @@ def play(
     Args:
         study: The study.
         out: The directory, which is created if needed, or an address like s3://bucket/folder.
-        processes: Number of worker processes on a CPU. Default: one for each usable core.
+        on: What runs the tasks. Default: this process if JAX has a GPU, and else a process for each usable core.
         command: The command line, for the manifest.
         stream: Where progress is shown. Default: standard output.
 
@@ -94,60 +112,42 @@ def play(
         InvalidArgument: If the directory holds another run, or a setting cannot be used.
         RunFailed: If a worker process failed. What is finished is kept.
     """
-    if processes is not None:
-        check_whole("processes", processes, 1)
-    together = on_accelerator()
-    for panel in study.panels:
-        check_panel(study, panel, together)
+    on = default_executor() if on is None else on
+    if not isinstance(on, Executor):
+        raise InvalidArgument(f"on must be an executor, got {shown(on)}. Build one, for example with ray_cluster().")
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
-    with opened(study, place(out), together, command) as journal:
+    on.check(study)
+    with opened(study, place(out), on.together, command, on.device) as journal:
         todo = journal.todo
-        count = min(processes or pool.usable_cores(), len(todo))
-        where = "in this process" if together else f"on {count} process{'es' if count > 1 else ''}"
-        with display(todo, len(journal.tasks), stream, where) as shown:
-            keeper = Keeper(journal, shown)
-            if together:
-                pool.run_here(study, todo, keeper)
-            else:
-                pool.run_spread(study, todo, count, keeper)
+        with display(todo, len(journal.tasks), stream, on.where(len(todo))) as screen:
+            if todo:
+                with on.crew(study, len(todo)) as crew:
+                    crew.run(todo, Keeper(journal, screen))
     return journal.warnings
 
 
-def check_panel(study: Study, panel: Panel, together: bool) -> None:
-    """Raise `InvalidArgument` if the environment of a panel cannot be built or, on a CPU, does not fit into memory."""
-    features = study.make_environment(panel).n_features
-    if not together:
-        check_memory(study.arms(panel), features)
-
-
-def check_memory(arms: int, features: int) -> None:
-    """Raise `InvalidArgument` if the arms of the instances that are played in lockstep do not fit into memory."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
-    needed = BLOCK * arms * features * 4  # bytes
-    if needed > there:
-        raise InvalidArgument(
-            f"arms times features must fit into memory for {BLOCK} instances at a time, got {arms} times {features}, "
-            f"which takes {needed / 2**30:.0f} GiB of {there / 2**30:.0f}. Give fewer arms or features."
-        )
+def default_executor() -> Executor:
+    """Return this process if JAX computes on a GPU or another accelerator, and else a process for each usable core."""
+    return this_process() if on_accelerator() else local_processes()
 
 
 class Keeper:
     """A watcher that records finished tasks in the journal before it shows them."""
 
-    def __init__(self, journal: Journal, shown: Watcher):
-        self.journal, self.shown = journal, shown
-        self.started = shown.started
+    def __init__(self, journal: Journal, screen: Watcher):
+        self.journal, self.screen = journal, screen
+        self.started, self.lost, self.noted = screen.started, screen.lost, screen.noted
 
     def advanced(self, worker: int, task: Task, rounds: int) -> None:
         """Show how far a task is, unless the directory is another run's by now."""
         self.journal.check()
-        self.shown.advanced(worker, task, rounds)
+        self.screen.advanced(worker, task, rounds)
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
         """Record a finished task, then show it."""
         self.journal.keep(task, outcome)
-        self.shown.finished(worker, task, outcome)
+        self.screen.finished(worker, task, outcome)
 
 
 def on_accelerator() -> bool:

@@ -4,12 +4,10 @@ Only one run at a time may use a directory, which `lock.py` sees to.
 """
 
 import contextlib
-import hashlib
 import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from explorax import datasets, parts, record
@@ -22,8 +20,8 @@ from explorax.record import Result
 from explorax.runner.lock import locked
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
+from explorax.software import source_digest
 
-SOURCE = Path(__file__).parents[1]
 # Modules that have no influence on records:
 NO_NUMBERS = (
     "files",
@@ -37,6 +35,8 @@ NO_NUMBERS = (
     "looks",
     "plot",
     "report",
+    "remote",
+    "software",
     "summarize",
     "claims",
     "text",
@@ -79,10 +79,19 @@ class Journal:
         together: Whether a task is all instances of all curves of a policy, as on a GPU.
         command: The command line, for the manifest.
         check: A function that raises `RunFailed` if the directory is another run's by now.
+        device: What computes, for the manifest. Default: "cpu".
     """
 
-    def __init__(self, study: Study, out: Place, together: bool, command: str, check: Callable[[], None]):
-        self.study, self.out, self.together, self.check = study, out, together, check
+    def __init__(
+        self,
+        study: Study,
+        out: Place,
+        together: bool,
+        command: str,
+        check: Callable[[], None],
+        device: str | None = "cpu",
+    ):
+        self.study, self.out, self.check, self.device = study, out, check, device
         self.maker = maker(study, together)  # now: the source files may be edited while the run goes on
         self.tasks = expand(study, together)
         found = parts.read_finished(out / record.PARTS)
@@ -170,7 +179,7 @@ class Journal:
             started=self.started,
             finished=datetime.now(UTC) if status == "finished" else None,
             seconds=self.spent + time.monotonic() - self.began,
-            device=None if self.together else "cpu",
+            device=self.device,
             command=self.command,
         )
         content |= {"status": status, "tasks": {"done": self.done, "all": len(self.tasks)}}
@@ -178,11 +187,11 @@ class Journal:
 
 
 @contextlib.contextmanager
-def opened(study: Study, out: Place, together: bool, command: str) -> Iterator[Journal]:
+def opened(study: Study, out: Place, together: bool, command: str, device: str | None = "cpu") -> Iterator[Journal]:
     """Open the journal of a directory for one run, and mark the run as finished at the end of this context."""
     check_directory(out)
     with locked(out) as check:
-        journal = Journal(study, out, together, command, check)
+        journal = Journal(study, out, together, command, check, device)
         yield journal
         journal.finish()
 
@@ -221,12 +230,7 @@ def maker(study: Study, together: bool) -> dict[str, Any]:
     given = [study.environment_arguments(panel) for panel in study.panels]
     tables = [one["data"] for one in given if "data" in one]
     data = {str(table): found for table in tables if (found := datasets.digest(table)) is not None}
-    sources = hashlib.sha256()
-    for path in sorted(SOURCE.rglob("*.py")):
-        inside = path.relative_to(SOURCE)
-        if inside.parts[0].removesuffix(".py") not in NO_NUMBERS:
-            sources.update(f"{inside.as_posix()}\n".encode() + path.read_bytes())
-    versions = {"code": sources.hexdigest()[:16], "jax": importlib.import_module("jax").__version__}
+    versions = {"code": source_digest(NO_NUMBERS), "jax": importlib.import_module("jax").__version__}
     return versions | {"together": together} | ({"data": data} if data else {})
 
 

@@ -51,6 +51,14 @@ class Lines:
         speed = rate(task.plays / max(running, 1e-9))
         self.say(f"[{self.done}/{self.count}] {task}: {compiling}{duration(running)} running, {speed}{self.left()}")
 
+    def lost(self, worker: int, task: Task) -> None:
+        """Forget what a worker that is gone has played of its task."""
+        self.paid.pop(worker, None)
+
+    def noted(self, text: str) -> None:
+        """Print a sentence about the workers."""
+        self.say(text)
+
     def count_in(self, worker: int, task: Task) -> None:
         """Count a finished task."""
         self.done += 1
@@ -121,6 +129,16 @@ class Live(Lines):
         self.count_in(worker, task)
         self.display.remove_task(self.bars.pop(worker)[0])
         self.refresh()
+
+    def lost(self, worker: int, task: Task) -> None:
+        """Remove the bar of a task whose worker is gone."""
+        super().lost(worker, task)
+        self.display.remove_task(self.bars.pop(worker)[0])
+        self.refresh()
+
+    def noted(self, text: str) -> None:
+        """Print a sentence above the bars."""
+        self.display.console.print(text, markup=False, highlight=False)
 
     def refresh(self) -> None:
         """Move the bar of the whole run."""

@@ -53,6 +53,29 @@ class Task(NamedTuple):
         return f"{panel[:30]}-{curves[:60]}-{self.first:06d}-{self.digest}.parquet"
 
 
+class Size(NamedTuple):
+    """The number of arms in a round of a panel, and that of their features."""
+
+    arms: int
+    features: int
+
+    @property
+    def memory(self) -> int:
+        """The bytes that the arms of the instances of one task take on a CPU."""
+        return BLOCK * self.arms * self.features * 4
+
+
+def largest(study: Study) -> Size:
+    """Return the size of the panel whose arms take most memory; raise `InvalidArgument` if one cannot be built."""
+    sizes = [Size(study.arms(panel), study.make_environment(panel).n_features) for panel in study.panels]
+    return max(sizes, key=lambda size: size.memory)
+
+
+def is_brief(study: Study) -> bool:
+    """Return whether the tasks of a study take less time than compiling the programs that play them."""
+    return study.rounds * BLOCK <= SHORT
+
+
 def expand(study: Study, together: bool) -> list[Task]:
     """Divide a study into tasks.
 

@@ -4,17 +4,18 @@ A worker uses one core and only the CPU, so that as many workers can run as ther
 on how many there are.  A worker ends when its pipe is closed, and at once when its parent process is gone.
 """
 
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from explorax import devices, program_cache
+from explorax import program_cache
 from explorax.checkpoints import check_schedule
 from explorax.environments import Environment
 from explorax.errors import ExploraxError
@@ -22,8 +23,8 @@ from explorax.experiments.study import CHECKPOINTS, Curve, Panel, Study
 from explorax.garbage import collect_rarely
 from explorax.record import Records, settings_digest
 from explorax.runner.compiling import compile_seconds, compile_times
-from explorax.runner.tasks import SHORT, Task, policies_of
-from explorax.simulation import BLOCK, Job, compile_ahead, share_program, simulate_together
+from explorax.runner.tasks import Task, policies_of
+from explorax.simulation import Job, compile_ahead, share_program, simulate_together
 
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in the errors that JAX raises when memory runs out
 PAUSE = 0.2  # seconds between two messages about progress
@@ -43,20 +44,6 @@ class Failure(NamedTuple):
 
     text: str
     wrong_input: bool  # whether the settings are to blame
-
-
-def environment_variables(study: Study) -> dict[str, str]:
-    """Return the environment variables for the numerical libraries of a worker process that plays a study."""
-    brief = study.rounds * BLOCK <= SHORT
-    quick = (devices.QUICK_LOOPS, devices.QUICK_CODE) if brief else ()
-    return {
-        "JAX_PLATFORMS": "cpu",
-        "JAX_ENABLE_X64": "0",  # whatever the caller's
-        "NPROC": "1",  # the size of XLA's thread pool
-        "XLA_FLAGS": devices.with_flags(devices.ONE_THREAD, *quick),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
 
 
 def main(study: Study, pipe: Connection) -> None:
@@ -81,13 +68,13 @@ def end_with_parent() -> None:
         os._exit(1)
 
 
-def throttled(send: Callable[[int], None]) -> Callable[[int], None]:
-    """Return a function that passes numbers on to `send`, at most one every `PAUSE` seconds."""
-    last = -PAUSE
+def throttled(send: Callable[[int], None], pause: float = PAUSE) -> Callable[[int], None]:
+    """Return a function that passes numbers on to `send`, at most one in so many seconds."""
+    last = -math.inf
 
     def maybe(rounds: int) -> None:
         nonlocal last
-        if (now := time.monotonic()) - last >= PAUSE:
+        if (now := time.monotonic()) - last >= pause:
             last = now
             send(int(rounds))
 
@@ -123,10 +110,13 @@ class Player:
     Args:
         study: The study.
         together: Whether a task is all curves of a policy, as on a GPU, or a block of instances of one curve.
+        read: Arguments of environments in place of those that name data to read, by the digest of the panel's settings
+            of its environment.  Default: None, to read all data.
     """
 
-    def __init__(self, study: Study, together: bool = False):
+    def __init__(self, study: Study, together: bool = False, read: Mapping[str, Mapping[str, Any]] | None = None):
         self.study = study
+        self.read = read or {}
         # Made once, since what is compiled for an environment or a policy is found again by the object it was for.
         self.policies = {
             (label, panel.label): policy
@@ -141,7 +131,7 @@ class Player:
         key = settings_digest(panel.environment_settings)
         with self.making:
             if key not in self.environments:
-                self.environments[key] = self.study.make_environment(panel)
+                self.environments[key] = self.study.make_environment(panel, **self.read.get(key, {}))
             return self.environments[key]
 
     def play(self, task: Task, progress: Callable[[int], None]) -> Outcome:
