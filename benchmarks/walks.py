@@ -29,6 +29,7 @@ HELPERS = {
     "extras.py",
     "files.py",
     "keys.py",
+    "places.py",
     "programs.py",
     "text.py",
 }

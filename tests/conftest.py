@@ -62,3 +62,23 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def bucket():
+    """The addresses of folders in a bucket, on a server of this process that speaks S3."""
+    import pyarrow.fs
+    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+
+    credentials = {"AWS_ACCESS_KEY_ID": "fake", "AWS_SECRET_ACCESS_KEY": "fake", "AWS_EC2_METADATA_DISABLED": "true"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in credentials.items():
+            patch.setenv(name, value)
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        options = f"?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+        store, _ = pyarrow.fs.FileSystem.from_uri(f"s3://bucket{options}&allow_bucket_creation=true")
+        store.create_dir("bucket")
+        yield lambda folder, bucket="bucket": f"s3://{bucket}/{folder}{options}"
+        server.stop()

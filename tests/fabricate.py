@@ -99,3 +99,8 @@ def deep_results(levels=None, *, panels=DEEP_PANELS, rounds=10_000, instances=50
             )
             found.append(Result(label, policy, "", "classification", panel, played, seconds=1.0 + index))
     return found
+
+
+def result(curve="a", panel="d = 5", first=0, instances=3, seconds=1.5, seed=0):
+    played = records("sqrt", 100.0, rounds=40, checkpoints=4, instances=instances, first=first, seed=seed)
+    return Result(curve, "glm_tsl", "theory", "logistic", panel, played, seconds, 0.5)

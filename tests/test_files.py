@@ -6,7 +6,7 @@ import pytest
 
 from explorax import files
 from explorax.errors import CannotWrite, RunFailed
-from explorax.runner.journal import locked
+from explorax.runner.lock import locked
 from tests.disk import contents, fill
 
 

@@ -92,7 +92,7 @@ def test_the_order_is_that_of_the_table():
 def test_imports_are_found():
     """Those inside functions and those of single names too."""
     found = set(imports("runner/outputs.py"))
-    assert {"record.py", "plot.py", "experiments/study.py", "runner/tasks.py", "pathlib"} <= found
+    assert {"record.py", "plot.py", "experiments/study.py", "runner/tasks.py", "collections"} <= found
     assert "environments/__init__.py" in set(imports("experiments/study.py"))
 
 

@@ -12,15 +12,12 @@ import pytest
 from explorax import record
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import logistic
+from explorax.parts import read_parts, write_part
 from tests import fabricate
+from tests.fabricate import result
 from tests.helpers import assert_same
 
 CURVES, PANELS = ["b", "a"], ["d = 5", "d = 10"]
-
-
-def result(curve="a", panel="d = 5", first=0, instances=3, seconds=1.5, seed=0):
-    played = fabricate.records("sqrt", 100.0, rounds=40, checkpoints=4, instances=instances, first=first, seed=seed)
-    return record.Result(curve, "glm_tsl", "theory", "logistic", panel, played, seconds, 0.5)
 
 
 def test_long_form_has_the_promised_columns_and_a_row_for_each_checkpoint():
@@ -51,7 +48,7 @@ def test_a_table_with_a_hole_is_refused():
 
 def test_file_and_back_with_seconds_and_metadata(tmp_path):
     both = [result(), result(panel="d = 10")]
-    record.write_part(tmp_path / "one.parquet", both, task="t1", metadata={"worker": 3})
+    write_part(tmp_path / "one.parquet", both, task="t1", metadata={"worker": 3})
     stored = record.read(tmp_path / "one.parquet")
     assert_same(stored.results, both)
     assert stored.metadata == {"task": "t1", "worker": 3}
@@ -108,47 +105,9 @@ def test_a_file_holds_a_curve_and_panel_once(tmp_path):
             record.write(tmp_path / "bad.parquet", results)
 
 
-def test_damaged_parts_count_as_absent_and_are_named(tmp_path):
-    for name, first in (("a", 0), ("b", 3), ("c", 6), ("d", 9), ("e", 12)):
-        record.write_part(tmp_path / f"{name}.parquet", [result(first=first)], task=name)
-    whole = (tmp_path / "b.parquet").read_bytes()
-    (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])  # cut off
-    (tmp_path / "c.parquet").write_bytes(b"")
-    bits = bytearray((tmp_path / "d.parquet").read_bytes())
-    bits[len(bits) // 4] ^= 1
-    (tmp_path / "d.parquet").write_bytes(bytes(bits))
-    (tmp_path / ".f.parquet.123.tmp").write_bytes(whole)  # left by a kill
-    found = record.read_parts(tmp_path)
-    assert list(found.tasks) == ["a", "e"]
-    assert [warning.split()[0] for warning in found.warnings] == ["b.parquet", "c.parquet", "d.parquet"]
-
-
-def test_every_single_flipped_byte_is_noticed_or_harmless(tmp_path):
-    path = tmp_path / "part.parquet"
-    record.write_part(path, [result(instances=2)], task="t")
-    whole = path.read_bytes()
-    wanted = record.read(path)
-    for position in range(0, len(whole), 37):
-        bits = bytearray(whole)
-        bits[position] ^= 0x20
-        path.write_bytes(bytes(bits))
-        found = record.read_parts(tmp_path)
-        if found.tasks:
-            assert_same(found.tasks["t"].results, wanted.results)
-            assert found.tasks["t"].metadata == wanted.metadata
-        else:
-            assert len(found.warnings) == 1
-
-
-def test_no_parts_yet(tmp_path):
-    assert record.read_parts(tmp_path / "parts") == ({}, [])
-    with pytest.raises(InvalidArgument, match=r"nowhere\.parquet cannot be used"):
-        record.read(tmp_path / "nowhere.parquet")
-
-
 def combined(parts):
     """All results in a directory of parts, as a finished run has them."""
-    stored = record.read_parts(parts).tasks.values()
+    stored = read_parts(parts).tasks.values()
     return record.combine((one for each in stored for one in each.results), CURVES, PANELS)
 
 
@@ -159,7 +118,7 @@ def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
         parts = tmp_path / f"parts{len(tables)}"
         for index, piece in enumerate(order):
             name = f"{piece.curve}-{piece.panel}-{piece.records.instances[0]}"
-            record.write_part(parts / f"{name}.parquet", [piece], task=name)
+            write_part(parts / f"{name}.parquet", [piece], task=name)
             os.utime(parts / f"{name}.parquet", (index, index))
         merged.append(combined(parts))
         record.write(tmp_path / "regret.parquet", merged[-1].results)
@@ -176,13 +135,13 @@ def test_merge_is_sorted_and_does_not_depend_on_who_finished_first(tmp_path):
 
 
 def test_merge_warns_of_damage_and_contradiction(tmp_path):
-    record.write_part(tmp_path / "p/1.parquet", [result(first=0)], task="1")
-    record.write_part(tmp_path / "p/2.parquet", [result(first=0)], task="2")
+    write_part(tmp_path / "p/1.parquet", [result(first=0)], task="1")
+    write_part(tmp_path / "p/2.parquet", [result(first=0)], task="2")
     assert combined(tmp_path / "p").warnings == []  # the same twice
-    record.write_part(tmp_path / "p/3.parquet", [result(first=2, seed=9)], task="3")
+    write_part(tmp_path / "p/3.parquet", [result(first=2, seed=9)], task="3")
     (tmp_path / "p/4.parquet").write_bytes(b"PAR1")
     merged = combined(tmp_path / "p")
-    assert "4.parquet is damaged" in record.read_parts(tmp_path / "p").warnings[0]
+    assert "4.parquet is damaged" in read_parts(tmp_path / "p").warnings[0]
     assert "contradict" in merged.warnings[0]
     (only,) = merged.results
     np.testing.assert_array_equal(only.records.instances, np.arange(5))
@@ -201,7 +160,7 @@ def test_batches_that_do_not_fit_together_are_refused():
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "part.parquet"
-    record.write_part(path, [result()], task="t")
+    write_part(path, [result()], task="t")
     before = path.read_bytes()
 
     def killed(source, target):
@@ -209,7 +168,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        record.write_part(path, [result(seed=1)], task="t")
+        write_part(path, [result(seed=1)], task="t")
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["part.parquet"]
 

@@ -7,13 +7,13 @@ says why.  "Beats" is defined in `explorax.summarize`.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from explorax.errors import InvalidArgument
 from explorax.files import write_atomically
+from explorax.places import Place
 from explorax.record import Result
 from explorax.summarize import compare, mean_and_stderr, measured
 from explorax.text import with_error
@@ -189,7 +189,7 @@ def headline(claims: Sequence[Claim]) -> str:
     return f"{text}."
 
 
-def write_claims(path: Path, claims: Iterable[Claim]) -> None:
+def write_claims(path: Place, claims: Iterable[Claim]) -> None:
     """Write claims to a JSON file, each with its verdict in words."""
     plain = [
         claim._asdict() | {"verdict": claim.verdict, "evidence": [one._asdict() for one in claim.evidence]}

@@ -15,6 +15,7 @@
     ├── NotFinite                  a state holds NaN or infinity, or an update would have left them there
     ├── HistoryFull                a history of fixed capacity has no room for another reward
     └── RunFailed                  a run stopped before its end; the tasks that it had finished are kept
+        ├── CannotRead             … because a shared or object store could not be read
         └── CannotWrite            … because a file could not be written (also an OSError)
 
 A message names the argument, says what it must be, shows the value and ends with what to do.  Errors are raised before
@@ -191,6 +192,10 @@ class TheoryNotApplicable(InvalidArgument):
 
 class RunFailed(ExploraxError):
     """A run that stopped before its end; the tasks that it had finished are kept, and running it again goes on."""
+
+
+class CannotRead(RunFailed):
+    """A shared or object store that could not be read; what is there is unknown, and still there."""
 
 
 class CannotWrite(RunFailed, OSError):

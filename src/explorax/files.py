@@ -4,6 +4,8 @@ A file is written under a temporary name in the same directory and renamed when 
 of the operating system on the temporary file.  The lock ends with the process, however that ended: a temporary file
 that nobody has locked is a leftover.  Process ids could not tell this, because in containers all processes may have the
 same one.
+
+On a shared or object store the store itself, or a move there, makes files whole (`places.py`).
 """
 
 import contextlib
@@ -16,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from explorax.errors import CannotWrite
+from explorax.places import Place, RemotePath, place
 
 
 @contextlib.contextmanager
@@ -30,9 +33,12 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Place | str, content: bytes) -> None:
     """Write a file so that it exists whole or not at all, even if the process is killed half-way."""
-    path = Path(path)
+    path = place(path)
+    if isinstance(path, RemotePath):
+        path.write_whole(content)
+        return
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary(path) as beside:
@@ -70,10 +76,20 @@ def temporary(path: Path) -> Iterator[Path]:
                 beside.unlink(missing_ok=True)
 
 
-def remove_leftovers(directory: Path, name: str | None = None) -> None:
-    """Remove the temporary files that killed processes left in a directory: those of the file `name`, or all."""
+def remove_leftovers(directory: Place | str, name: str | None = None) -> None:
+    """Remove the temporary files that killed processes left in a directory: those of the file `name`, or all.
+
+    On a shared or object store nothing is removed, since nobody knows there who is writing.
+
+    Args:
+        directory: The directory.
+        name: The name of a file. Default: None, for all files.
+    """
+    directory = place(directory)
+    if isinstance(directory, RemotePath):
+        return
     of_name = ".+" if name is None else re.escape(name)
-    for beside in Path(directory).glob(".*.tmp"):
+    for beside in directory.glob(".*.tmp"):
         if re.fullmatch(rf"\.{of_name}\.\d+\.\d+\.tmp", beside.name):
             with (
                 contextlib.suppress(OSError),
@@ -85,12 +101,18 @@ def remove_leftovers(directory: Path, name: str | None = None) -> None:
 
 def acquire(descriptor: int, *, wait: bool = False, otherwise: bool = True) -> bool:
     """Try to lock a file and return whether it worked; return `otherwise` if the system has no such locks."""
+    worked = lock(descriptor, wait=wait)
+    return otherwise if worked is None else worked
+
+
+def lock(descriptor: int, *, wait: bool = False) -> bool | None:
+    """Try to lock a file and return whether it worked; return None if the system has no such locks there."""
     if sys.platform == "win32":
-        return otherwise
+        return None
     import fcntl
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
-        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else otherwise
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
     return True

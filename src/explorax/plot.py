@@ -12,7 +12,6 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.files import write_atomically
 from explorax.glm.families import Family
 from explorax.looks import GREY, STYLE, Look, line_style, looks
+from explorax.places import Place, place
 from explorax.summarize import MEASURES, Series
 
 SCALES = ("linear", "log")
@@ -186,9 +186,10 @@ def to_bytes(drawn: Figure, kind: str = "png", dpi: int = 200) -> bytes:
     return content.getvalue()
 
 
-def save(drawn: Figure, path: Path, dpi: int = 200) -> None:
+def save(drawn: Figure, path: Place | str, dpi: int = 200) -> None:
     """Write a figure to a file, in the format that its name ends with: png, pdf or svg."""
-    write_atomically(path, to_bytes(drawn, Path(path).suffix.removeprefix(".").lower(), dpi))
+    path = place(path)
+    write_atomically(path, to_bytes(drawn, path.suffix.removeprefix(".").lower(), dpi))
 
 
 def _draw(axes: Axes, curves: Sequence[Series], look: dict[str, Look], measure: str, scale: str) -> None:

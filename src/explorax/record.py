@@ -3,7 +3,7 @@
 A simulation returns `Records`; together with the names of policy and environment they are a `Result`.  On disk a result
 is a long table with one row for each (curve, panel, instance, round), see `COLUMNS`.
 
-A long run writes a part for each finished task and merges the parts at the end:
+A long run writes a part for each finished task (`parts.py`) and merges the parts at the end:
 
     out/parts/*.parquet  --merge-->  out/regret.parquet                out/manifest.json: settings, versions, times
 
@@ -19,7 +19,6 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from explorax.checks import is_number
 from explorax.errors import InvalidArgument, UnknownName, shown
 from explorax.extras import optional
 from explorax.files import write_atomically
+from explorax.places import Place, place
 from explorax.software import version_of
 
 COLUMNS = {
@@ -95,13 +95,6 @@ class Stored(NamedTuple):
 
     results: list[Result]
     metadata: dict[str, Any]
-
-
-class Parts(NamedTuple):
-    """All finished tasks in a directory, and warnings about files that cannot be used."""
-
-    tasks: dict[str, Stored]  # by the digest of the task
-    warnings: list[str]
 
 
 class Merged(NamedTuple):
@@ -203,7 +196,7 @@ def from_table(table: Any) -> list[Result]:
     return results
 
 
-def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] | None = None) -> None:
+def write(path: Place, results: Sequence[Result], metadata: Mapping[str, object] | None = None) -> None:
     """Write results, their times and metadata (plain JSON) to one Parquet file."""
     arrow = optional("pyarrow", PURPOSE)
     kept = {
@@ -218,11 +211,11 @@ def write(path: Path, results: Sequence[Result], metadata: Mapping[str, object] 
     write_atomically(path, sink.getvalue().to_pybytes())
 
 
-def read(path: Path) -> Stored:
+def read(path: Place | str) -> Stored:
     """Read a file of results, or raise `InvalidArgument` if it is missing, damaged or not as it was written."""
     arrow = optional("pyarrow", PURPOSE)
     try:
-        table = optional("pyarrow.parquet", PURPOSE).read_table(io.BytesIO(Path(path).read_bytes()))
+        table = optional("pyarrow.parquet", PURPOSE).read_table(io.BytesIO(place(path).read_bytes()))
         results = from_table(table)
         kept = json.loads((table.schema.metadata or {}).get(b"explorax", b"{}"))
         metadata: dict[str, Any] = kept.get("metadata", {})
@@ -247,25 +240,6 @@ def _contents_digest(results: Sequence[Result], metadata: Mapping[str, object]) 
         for array, dtype in zip(result.records, ("i8", "i8", "f8", "f8", "u4", "i8"), strict=True):
             found.update(np.ascontiguousarray(array, f"<{dtype}").tobytes())
     return found.hexdigest()
-
-
-def write_part(
-    path: Path, results: Sequence[Result], *, task: str, metadata: Mapping[str, object] | None = None
-) -> None:
-    """Write the results of one finished task, whose digest is `task`, to a Parquet file."""
-    write(path, results, {**(metadata or {}), "task": task})
-
-
-def read_parts(directory: Path) -> Parts:
-    """Read all finished tasks in the order of file names; warn of damaged files, which count as missing."""
-    found = Parts({}, [])
-    for path in sorted(Path(directory).glob("*.parquet")):
-        try:
-            stored = read(path)
-            found.tasks.setdefault(stored.metadata["task"], stored)
-        except (InvalidArgument, KeyError) as error:
-            found.warnings.append(f"{path.name} is damaged and counts as missing ({error})")
-    return found
 
 
 def combine(results: Iterable[Result], curves: Sequence[str], panels: Sequence[str]) -> Merged:
@@ -318,9 +292,9 @@ def manifest(
     }
 
 
-def write_manifest(out_dir: Path, content: Mapping[str, Any]) -> None:
+def write_manifest(out_dir: Place | str, content: Mapping[str, Any]) -> None:
     """Write a manifest to manifest.json in a directory."""
-    write_atomically(Path(out_dir) / MANIFEST, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+    write_atomically(place(out_dir) / MANIFEST, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
 def _is_time(value: object) -> bool:
@@ -340,9 +314,9 @@ ENTRIES: dict[str, Callable[[Any], bool]] = {  # what must be in a manifest
 }
 
 
-def read_manifest(out_dir: Path, entries: Mapping[str, Callable[[Any], bool]] = ENTRIES) -> dict[str, Any]:
+def read_manifest(out_dir: Place | str, entries: Mapping[str, Callable[[Any], bool]] = ENTRIES) -> dict[str, Any]:
     """Read manifest.json in a directory, or raise `InvalidArgument` if it lacks one of the entries."""
-    path = Path(out_dir) / MANIFEST
+    path = place(out_dir) / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -8,11 +8,11 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from explorax.claims import Claim, headline
 from explorax.files import write_atomically
+from explorax.places import Place
 from explorax.summarize import BEATS_BY, LINEAR_ABOVE, Summary
 from explorax.text import duration, grouped
 
@@ -206,7 +206,7 @@ def figure(picture: Picture) -> str:
     )
 
 
-def write_report(path: Path, page: str) -> None:
+def write_report(path: Place, page: str) -> None:
     """Write a page to a file, which is there whole or not at all."""
     write_atomically(path, page.encode())
 

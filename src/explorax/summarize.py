@@ -24,13 +24,13 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from explorax.errors import InvalidArgument
 from explorax.files import write_atomically
+from explorax.places import Place
 from explorax.record import Records, Result
 
 LINEAR_ABOVE = 0.75  # growth exponent; see above
@@ -149,7 +149,7 @@ def series(results: Iterable[Result], measure: str) -> list[Series]:
     ]
 
 
-def write_summary(path: Path, summaries: Sequence[Summary], measure: str, tags: Mapping[str, Tags]) -> None:
+def write_summary(path: Place, summaries: Sequence[Summary], measure: str, tags: Mapping[str, Tags]) -> None:
     """Write summary.csv with the tags of each panel; an unknown standard error is an empty cell."""
     some_design = any(row.design for row in summaries)
     text = io.StringIO()

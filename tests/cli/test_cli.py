@@ -212,3 +212,10 @@ def test_names_mean_the_same_whatever_was_imported_first():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = ["simulate explorax.policies glm_tsl", "Agent explorax.agent.arm_sets"]
     assert done.stdout.splitlines() == [*names, "True True", "False"]
+
+
+@pytest.mark.parametrize(
+    "written", [["--out", "s3://KEY:SECRET@bucket"], ["--ou=s3://KEY:SECRET@bucket"], ["--o", "x"]]
+)
+def test_where_results_go_is_not_recorded(written):
+    assert cli.without_places(["run", "mine.toml", *written, "--no-cache", "--log"]) == ["run", "mine.toml", "--log"]

@@ -24,7 +24,7 @@ def keep(one, number=0):
 
 
 def opened(out, study=STUDY):
-    return Journal(study, out, False, "explorax run kept.toml")
+    return Journal(study, out, False, "explorax run kept.toml", lambda: None)
 
 
 def manifest(out):

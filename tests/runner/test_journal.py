@@ -11,6 +11,7 @@ from explorax import record
 from explorax.errors import CannotWrite, InvalidArgument
 from explorax.experiments import logistic
 from explorax.experiments.settings import study_in
+from explorax.parts import write_part
 from explorax.runner import journal, outputs, rebuild, run
 from explorax.runner.journal import check_free, kept
 from tests.disk import contents, fill
@@ -78,7 +79,7 @@ def test_parts_of_another_run_are_not_gone_on_with(half, content, monkeypatch):
 def test_parts_that_do_not_tell_their_maker_need_their_manifest(half):
     (path,) = (half / record.PARTS).iterdir()
     stored = record.read(path)
-    record.write_part(path, stored.results, task=stored.metadata["task"])  # as they once were
+    write_part(path, stored.results, task=stored.metadata["task"])  # as they once were
     assert len(opened(half).todo) == 1
     (half / record.MANIFEST).unlink()
     with pytest.raises(InvalidArgument, match="1 of 1 parts are of other settings, data or software"):

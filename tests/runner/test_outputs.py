@@ -10,7 +10,7 @@ from explorax.errors import InvalidArgument
 from explorax.experiments import logistic, theorems
 from explorax.experiments.settings import study_in
 from explorax.runner import Figure, outputs, rebuild
-from explorax.runner.journal import locked
+from explorax.runner.lock import locked
 from tests import fabricate
 from tests.runner.kept import STUDY, damage, leave, manifest
 

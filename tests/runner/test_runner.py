@@ -3,6 +3,7 @@
 import io
 import multiprocessing
 import os
+import platform
 import random
 import re
 import signal
@@ -17,9 +18,10 @@ import pytest
 from explorax import environments, make, record, runner, simulate
 from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments.settings import from_settings, study_in
+from explorax.parts import read_parts
 from explorax.runner import Figure, RunFailed, journal, kept, local_processes, rebuild, run, this_process
 from explorax.runner.here import stacks
-from explorax.runner.journal import LOCK, locked
+from explorax.runner.lock import LOCK, locked
 from explorax.runner.tasks import expand
 from tests.runner.processes import alive, children, is_worker, wait_until
 from tests.runner.small import SETTINGS, TASKS, THREE, Hook, manifest, parts, rows, study
@@ -92,7 +94,7 @@ def test_a_finished_run_is_not_played_again(finished):
 
 
 def test_seconds_are_those_of_the_parts(finished):
-    stored = [result for part in record.read_parts(finished[0].out / record.PARTS).tasks.values() for result in part[0]]
+    stored = [result for part in read_parts(finished[0].out / record.PARTS).tasks.values() for result in part[0]]
     for row in finished[0].summaries:
         here = [one for one in stored if (one.curve, one.panel) == (row.curve, row.panel)]
         assert len(here) == 4
@@ -232,7 +234,10 @@ def test_a_run_on_a_cpu_is_not_continued_on_a_gpu(finished):
 
 def test_one_run_at_a_time(tmp_path):
     (tmp_path / LOCK).write_text("999999999\n")  # left behind by a process that is gone
-    with locked(tmp_path), pytest.raises(InvalidArgument, match=rf"in use by process {os.getpid()}\. Wait"):
+    with (
+        locked(tmp_path),
+        pytest.raises(InvalidArgument, match=rf"in use by process {os.getpid()} on {platform.node()}\. Wait"),
+    ):
         run(study(), tmp_path, stream=io.StringIO())
     assert not (tmp_path / record.MANIFEST).exists()
     with locked(tmp_path):

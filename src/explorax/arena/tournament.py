@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from explorax import plot, record
+from explorax import parts, plot, record
 from explorax.arena import figure, page
 from explorax.arena.contestants import Absence, Contestant, contestants, study
 from explorax.arena.problems import LOG, PROBLEMS, Problem, log_problem, problem_of
@@ -23,6 +23,7 @@ from explorax.checks import MOST_INSTANCES, MOST_ROUNDS, MOST_SEED, check_whole
 from explorax.errors import InvalidArgument
 from explorax.experiments.study import Study, each_policy_once
 from explorax.files import remove_leftovers, write_atomically
+from explorax.places import Place, place
 from explorax.registry import list_policies
 from explorax.runner import Executor, default_executor, play
 from explorax.runner.journal import check_directory, check_unwritten, read_manifest
@@ -53,7 +54,7 @@ class Found(NamedTuple):
 
     rows: list[Standing]
     ranks: list[Rank]
-    files: list[Path]
+    files: list[Place]
     warnings: list[str]
 
 
@@ -120,13 +121,18 @@ def tournament(
 
 
 def run(
-    games: Tournament, out: Path, *, on: Executor | None = None, command: str = "", stream: TextIO | None = None
+    games: Tournament,
+    out: Place | str,
+    *,
+    on: Executor | None = None,
+    command: str = "",
+    stream: TextIO | None = None,
 ) -> Found:
     """Run the tournament from where it was stopped, and write the results so far after each problem.
 
     Args:
         games: The tournament.
-        out: The directory, which is created if needed.
+        out: The directory, which is created if needed, or an address like s3://bucket/folder.
         on: What runs the tasks. Default: this process if JAX has a GPU, and else a process for each usable core.
         command: The command line, for the page.
         stream: Where progress is shown. Default: standard output.
@@ -134,8 +140,10 @@ def run(
     Returns:
         The results, and the files that were written.
     """
+    out = place(out)
     check_directory(out)
-    names = [LOG, *(problem.name for problem in PROBLEMS)]
+    there = {path.name for path in out.glob("*")}
+    names = [name for name in (LOG, *(problem.name for problem in PROBLEMS)) if name in there]
     if not any((out / name / record.MANIFEST).exists() for name in names):
         check_unwritten(out, FILES)
     on = default_executor() if on is None else on
@@ -153,11 +161,11 @@ def run(
     return found
 
 
-def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], list[str]]:
+def load(game: Round, directory: Place, tuning: int) -> tuple[list[Standing], list[str]]:
     """Read the standings of a problem from the records of its study; return them with warnings."""
-    parts = record.read_parts(directory / record.PARTS)
+    found = parts.read_parts(directory / record.PARTS)
     together = read_manifest(directory)["maker"]["together"]
-    done = [parts.tasks[task.digest] for task in expand(game.study, together) if task.digest in parts.tasks]
+    done = [found.tasks[task.digest] for task in expand(game.study, together) if task.digest in found.tasks]
     results = [result for part in done for result in part.results]
     labels = [one.label for one in game.study.curves]
     merged = record.combine(results, labels, [panel.label for panel in game.study.panels])
@@ -169,10 +177,10 @@ def load(game: Round, directory: Path, tuning: int) -> tuple[list[Standing], lis
             if pace is not None:
                 paces[result.curve] = min(pace, paces.get(result.curve, math.inf))
     rows = standings(game.problem, game.playing, merged.results, paces, tuning)
-    return rows, parts.warnings + merged.warnings
+    return rows, found.warnings + merged.warnings
 
 
-def write(games: Tournament, found: Found, out: Path, command: str) -> Found:
+def write(games: Tournament, found: Found, out: Place, command: str) -> Found:
     """Write tables, figure and page of the results so far."""
     places = ranks(found.rows)
     table, tables, png, pdf, html, data = files = [out / name for name in FILES]

@@ -14,11 +14,13 @@ from typing import Any
 
 from explorax.cli import arena, commands, evaluate, log, texts
 from explorax.cli.arena import add_arena, add_caching
-from explorax.cli.commands import BAD_USAGE, FAILED, complain
+from explorax.cli.commands import BAD_USAGE, FAILED, complain, directory
 from explorax.cli.evaluate import add_evaluate
 from explorax.cli.executors import add_executors
 from explorax.cli.stopping import Stopped, stoppable
 from explorax.errors import ExploraxError, RunFailed
+
+PLACES = ("--out", "--ou", "--o", "--data", "--cluster")  # options without influence on results, as they may be written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,11 +63,14 @@ def run(given: Sequence[str]) -> int:
 
 def without_places(given: Sequence[str]) -> list[str]:
     """Return the arguments without places and --no-cache, which have no influence on results."""
-    kept = [one for one in given if one != "--no-cache"]
-    for option in ("--out", "--data", "--cluster"):
-        kept = [one for one in kept if not one.startswith(f"{option}=")]
-        if option in kept:
-            del kept[kept.index(option) : kept.index(option) + 2]
+    kept, values = [], iter(given)
+    for one in values:
+        name, sign, _ = one.partition("=")
+        if name in PLACES:
+            if not sign:
+                next(values, None)
+        elif one != "--no-cache":
+            kept.append(one)
     return kept
 
 
@@ -117,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
     own.set_defaults(action=commands.run_own)
 
     again = add(every, "report", "write tables, claims, figures and report of a run anew", texts.REPORT, texts.FILES)
-    again.add_argument("directory", type=Path, metavar="DIR", help="output directory of a run")
+    again.add_argument("directory", type=directory, metavar="DIR", help="output directory or address of a run")
     add_drawing(again)
     add_judging(again)
     again.set_defaults(action=commands.report)
@@ -246,7 +251,7 @@ def add_theorems(to: argparse.ArgumentParser) -> None:
 
 def add_running(to: argparse.ArgumentParser, out: str) -> None:
     """Add the options that all runs have in common."""
-    to.add_argument("--out", type=Path, metavar="DIR", help=f"output directory (default: {out})")
+    to.add_argument("--out", type=directory, metavar="DIR", help=f"{texts.OUT} (default: {out})")
     add_executors(to)
     add_caching(to)
     add_judging(to)

@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from explorax.cli.commands import DONE, check_policies, prepare, print_files, print_warnings, use_data
+from explorax.cli import texts
+from explorax.cli.commands import DONE, check_policies, directory, prepare, print_files, print_warnings, use_data
 from explorax.cli.executors import add_executors, executor
 from explorax.cli.stopping import resumable
 from explorax.text import table
@@ -53,7 +54,10 @@ def add_arena(to: argparse.ArgumentParser) -> None:
     to.add_argument("--seed", type=int, metavar="S", help="seed of the random instances and policies (default: 0)")
     to.add_argument("--data", type=Path, metavar="DIR", help="directory of the data sets (default: downloaded once)")
     to.add_argument(
-        "--out", type=Path, metavar="DIR", help="output directory (default: results/arena, or results/arena-quick)"
+        "--out",
+        type=directory,
+        metavar="DIR",
+        help=f"{texts.OUT} (default: results/arena, or results/arena-quick)",
     )
     add_executors(to)
     add_caching(to)

@@ -20,6 +20,7 @@ from explorax.text import table, with_error
 if TYPE_CHECKING:
     from explorax.claims import Claim
     from explorax.experiments.study import Study
+    from explorax.places import Place
     from explorax.runner import Outputs
 
 DONE, FAILED, BAD_USAGE, CLAIM_FAILED = 0, 1, 2, 3
@@ -40,6 +41,26 @@ def reproduce(options: argparse.Namespace) -> int:
     build = experiment.quick if options.quick else experiment.study
     study: Study = build(**{name: value for name, value in given.items() if value is not None})
     return play(study, options.out or Path("results", f"{study.name}-quick" if options.quick else study.name), options)
+
+
+def directory(text: str) -> "Place":
+    """Convert an argument that is a directory, or an address on a shared or object store.
+
+    Args:
+        text: The argument.
+
+    Returns:
+        The place.
+
+    Raises:
+        argparse.ArgumentTypeError: If the address cannot be used.
+    """
+    from explorax.places import place
+
+    try:
+        return place(text)
+    except (InvalidArgument, ImportError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def check_policies(names: Iterable[str] | None) -> None:
@@ -106,7 +127,7 @@ def run_own(options: argparse.Namespace) -> int:
     return play(study, options.out or Path("results", study.name), options)
 
 
-def play(study: "Study", out: Path, options: argparse.Namespace) -> int:
+def play(study: "Study", out: "Place", options: argparse.Namespace) -> int:
     """Run a study and print its results; return the exit code."""
     from explorax.runner import Figure, kept, run
 
@@ -186,7 +207,7 @@ def print_warnings(warnings: Sequence[str]) -> None:
         complain(f"warning: {warning}")
 
 
-def print_files(files: Sequence[Path]) -> None:
+def print_files(files: "Sequence[Place]") -> None:
     """Print the files that a run has written."""
     print("\nFiles:\n")
     for path in files:

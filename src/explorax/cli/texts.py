@@ -10,6 +10,8 @@ exit codes:
   143  stopped by SIGTERM; run the same command again to continue
 """
 
+OUT = "output directory, or an address on a shared or object store like s3://bucket/folder"
+
 ABOUT = """\
 Exploration in generalized linear bandits: the algorithms, the theory and the
 experiments of "Randomized Exploration in Generalized Linear Bandits" (Kveton,

@@ -32,7 +32,6 @@ Without `dims` and `panels` there is one panel, for an environment that needs no
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any
 
 from explorax import environments, record
@@ -42,6 +41,7 @@ from explorax.experiments.deep import Figure2
 from explorax.experiments.logistic import Figure1
 from explorax.experiments.study import Curve, Panel, Study, curve, for_features
 from explorax.experiments.theorems import Theorems
+from explorax.places import Place, place
 
 KINDS: tuple[type[Study], ...] = (Figure1, Figure2, Theorems, Study)  # the last covers everything
 NAMED = ("name", "environment", "measure")  # what an experiment is known by
@@ -130,7 +130,7 @@ def _curve_from(plain: Any) -> Curve:
     return curve(plain["policy"], plain.get("design"), plain.get("label"), settings)
 
 
-def study_in(directory: Path | str) -> Study:
+def study_in(directory: Place | str) -> Study:
     """Return the study whose run is in a directory.
 
     Args:
@@ -142,9 +142,9 @@ def study_in(directory: Path | str) -> Study:
     Raises:
         InvalidArgument: If the directory has no manifest, or one that cannot be used.
     """
-    settings = record.read_manifest(Path(directory))["settings"]
+    settings = record.read_manifest(directory)["settings"]
     try:
         return from_settings(settings)
     except InvalidArgument as error:
-        path = Path(directory) / record.MANIFEST
+        path = place(directory) / record.MANIFEST
         raise InvalidArgument(f"{path} cannot be used: {error} {record.REPAIR}") from error

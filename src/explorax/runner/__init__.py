@@ -9,7 +9,8 @@
     ray.py        workers on the nodes of a Ray cluster
     queues.py     which worker plays which task next
     progress.py   the display of progress
-    journal.py    the directory of a run: its finished tasks, the software that made them, and its lock
+    lock.py       only one run at a time in a directory
+    journal.py    the directory of a run: its finished tasks, and the software that made them
     outputs.py    tables, claims, figures and the report of the recorded results
 
 On a CPU a task is one curve and a block of instances, run by one of several single-threaded processes.  On a GPU a task
@@ -18,12 +19,12 @@ and the runner knows no experiment by name: a study has its own claims, texts an
 """
 
 import os
-from pathlib import Path
 from typing import TextIO
 
 from explorax.errors import InvalidArgument, RunFailed, shown
 from explorax.experiments.study import Figure, Study
 from explorax.extras import optional
+from explorax.places import Place, place
 from explorax.runner import outputs
 from explorax.runner.executor import Executor, Watcher
 from explorax.runner.here import this_process
@@ -53,7 +54,7 @@ __all__ = [
 
 def run(
     study: Study,
-    out: Path | str,
+    out: Place | str,
     *,
     on: Executor | None = None,
     figure: Figure = LINEAR,
@@ -66,7 +67,7 @@ def run(
 
     Args:
         study: The study, as `explorax.experiments` builds it.
-        out: The directory, which is created if needed.
+        out: The directory, which is created if needed, or an address like s3://bucket/folder.
         on: What runs the tasks: `local_processes(count)`, `this_process()` or `ray_cluster(address)`. Default: this
             process if JAX has a GPU, and else a process for each usable core.
         figure: Figures to draw in addition to the one with linear axes.
@@ -80,7 +81,7 @@ def run(
         InvalidArgument: If the directory holds another run or foreign files, or a setting cannot be used.
         RunFailed: If a worker process failed. What is finished is kept.
     """
-    out = Path(out)
+    out = place(out)
     study.check_figure(figure)
     check_free(out, outputs.names(study))
     warnings = play(study, out, on=on, command=command, stream=stream)
@@ -89,7 +90,7 @@ def run(
 
 def play(
     study: Study,
-    out: Path | str,
+    out: Place | str,
     *,
     on: Executor | None = None,
     command: str = "",
@@ -99,7 +100,7 @@ def play(
 
     Args:
         study: The study.
-        out: The directory, which is created if needed.
+        out: The directory, which is created if needed, or an address like s3://bucket/folder.
         on: What runs the tasks. Default: this process if JAX has a GPU, and else a process for each usable core.
         command: The command line, for the manifest.
         stream: Where progress is shown. Default: standard output.
@@ -117,7 +118,7 @@ def play(
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
     on.check(study)
-    with opened(study, Path(out), on.together, command, on.device) as journal:
+    with opened(study, place(out), on.together, command, on.device) as journal:
         todo = journal.todo
         with display(todo, len(journal.tasks), stream, on.where(len(todo))) as screen:
             if todo:
@@ -136,7 +137,12 @@ class Keeper:
 
     def __init__(self, journal: Journal, screen: Watcher):
         self.journal, self.screen = journal, screen
-        self.started, self.advanced, self.lost, self.noted = screen.started, screen.advanced, screen.lost, screen.noted
+        self.started, self.lost, self.noted = screen.started, screen.lost, screen.noted
+
+    def advanced(self, worker: int, task: Task, rounds: int) -> None:
+        """Show how far a task is, unless the directory is another run's by now."""
+        self.journal.check()
+        self.screen.advanced(worker, task, rounds)
 
     def finished(self, worker: int, task: Task, outcome: Outcome) -> None:
         """Record a finished task, then show it."""

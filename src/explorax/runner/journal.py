@@ -1,32 +1,31 @@
 """The journal of a directory: its finished tasks and its manifest, from which a killed run can continue at any moment.
 
-Only one run at a time may use a directory.  Its lock is a lock of the operating system on a file that holds the process
-id.  The lock is released when the process ends, for whatever reason, so a lock file that a killed run has left behind
-blocks nobody.
+Only one run at a time may use a directory, which `lock.py` sees to.
 """
 
 import contextlib
 import importlib
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from explorax import datasets, record
-from explorax.errors import InvalidArgument
+from explorax import datasets, parts, record
+from explorax.errors import CannotRead, InvalidArgument
 from explorax.experiments.study import Study
-from explorax.files import acquire, remove_leftovers, writing
-from explorax.record import Parts, Result
+from explorax.files import remove_leftovers
+from explorax.parts import Finished
+from explorax.places import Place, place
+from explorax.record import Result
+from explorax.runner.lock import locked
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
 from explorax.software import source_digest
 
-LOCK = ".lock"
 # Modules that have no influence on records:
 NO_NUMBERS = (
     "files",
+    "places",
     "runner",
     "experiments",
     "arena",
@@ -44,7 +43,7 @@ NO_NUMBERS = (
 )
 
 
-def check_directory(out: Path) -> None:
+def check_directory(out: Place) -> None:
     """Raise `InvalidArgument` if a file is in the way of a directory."""
     for path in (out, *out.parents):
         if path.exists() and not path.is_dir():
@@ -53,9 +52,10 @@ def check_directory(out: Path) -> None:
             )
 
 
-def check_unwritten(out: Path, names: Sequence[str]) -> None:
+def check_unwritten(out: Place, names: Sequence[str]) -> None:
     """Raise `InvalidArgument` if a directory has a file of one of these names."""
-    foreign = [name for name in names if (out / name).exists()]
+    there = {path.name for path in out.glob("*")}
+    foreign = [name for name in names if name in there]
     if foreign:
         raise InvalidArgument(
             f"{out} holds {', '.join(foreign)}, which no run has written and this run would overwrite. "
@@ -63,52 +63,38 @@ def check_unwritten(out: Path, names: Sequence[str]) -> None:
         )
 
 
-def check_free(out: Path, names: Sequence[str]) -> None:
+def check_free(out: Place, names: Sequence[str]) -> None:
     """Raise `InvalidArgument` if a run would overwrite files of these names that no run has written."""
     check_directory(out)
     if not (out / record.MANIFEST).exists() and not any((out / record.PARTS).glob("*.parquet")):
         check_unwritten(out, names)
 
 
-@contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory, which is created if needed.
+class Journal:
+    """The journal of a run: the manifest of its directory, and a part for each finished task.
 
     Args:
-        directory: The directory.
-
-    Yields:
-        Nothing, while the lock is held.
-
-    Raises:
-        InvalidArgument: If another process holds the lock.
+        study: The study.
+        out: The directory.
+        together: Whether a task is all instances of all curves of a policy, as on a GPU.
+        command: The command line, for the manifest.
+        check: A function that raises `RunFailed` if the directory is another run's by now.
+        device: What computes, for the manifest. Default: "cpu".
     """
-    path = directory / LOCK
-    with contextlib.ExitStack() as held:
-        with writing(path):
-            directory.mkdir(parents=True, exist_ok=True)
-            file = held.enter_context(open(path, "a+"))  # neither this nor the lock is inherited by worker processes
-        if not acquire(file.fileno()):
-            file.seek(0)
-            raise InvalidArgument(
-                f"{directory} is in use by process {file.read().strip() or 'unknown'}. "
-                "Wait for that run, stop it, or choose another directory with --out."
-            )
-        with writing(path):
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
-        yield  # the file stays behind: removing it would race with a process about to lock it
 
-
-class Journal:
-    """The journal of a run: the manifest of its directory, and a part for each finished task."""
-
-    def __init__(self, study: Study, out: Path, together: bool, command: str, device: str | None = "cpu"):
-        self.study, self.out, self.device = study, out, device
+    def __init__(
+        self,
+        study: Study,
+        out: Place,
+        together: bool,
+        command: str,
+        check: Callable[[], None],
+        device: str | None = "cpu",
+    ):
+        self.study, self.out, self.check, self.device = study, out, check, device
         self.maker = maker(study, together)  # now: the source files may be edited while the run goes on
         self.tasks = expand(study, together)
-        found = record.read_parts(out / record.PARTS)
+        found = parts.read_finished(out / record.PARTS)
         self.warnings = list(found.warnings)
         before = self.before(found)
         for directory in (out, out / record.PARTS):
@@ -123,7 +109,7 @@ class Journal:
         if not self.finished:
             self.write("running")
 
-    def before(self, found: Parts) -> dict[str, Any] | None:
+    def before(self, found: Finished) -> dict[str, Any] | None:
         """Return the manifest of the run to continue.
 
         Args:
@@ -155,10 +141,10 @@ class Journal:
             )
         return manifest
 
-    def check_parts(self, found: Parts) -> None:
+    def check_parts(self, found: Finished) -> None:
         """Raise `InvalidArgument` unless all parts belong to this study and were made by the same software."""
         wanted, made_by = {task.digest for task in self.tasks}, record.settings_digest(self.maker)
-        ours = [task in wanted and part.metadata.get("maker") == made_by for task, part in found.tasks.items()]
+        ours = [task in wanted and metadata.get("maker") == made_by for task, metadata in found.tasks.items()]
         if not all(ours):
             raise InvalidArgument(
                 f"{self.out} has no readable {record.MANIFEST}, and {ours.count(False)} of {len(ours)} parts are of "
@@ -175,7 +161,7 @@ class Journal:
         ]
         path = self.out / record.PARTS / task.filename
         metadata = {"seconds_per_decision": outcome.pace, "maker": record.settings_digest(self.maker)}
-        record.write_part(path, results, task=task.digest, metadata=metadata)
+        parts.write_part(path, results, task=task.digest, metadata=metadata)
         self.done += 1
         self.write("running")
 
@@ -186,6 +172,7 @@ class Journal:
 
     def write(self, status: str) -> None:
         """Write the manifest, whose duration leaves out the pauses between resumed runs."""
+        self.check()
         content = record.manifest(
             self.study.settings(),
             seed=self.study.seed,
@@ -200,27 +187,30 @@ class Journal:
 
 
 @contextlib.contextmanager
-def opened(study: Study, out: Path, together: bool, command: str, device: str | None = "cpu") -> Iterator[Journal]:
+def opened(study: Study, out: Place, together: bool, command: str, device: str | None = "cpu") -> Iterator[Journal]:
     """Open the journal of a directory for one run, and mark the run as finished at the end of this context."""
     check_directory(out)
-    with locked(out):
-        journal = Journal(study, out, together, command, device)
+    with locked(out) as check:
+        journal = Journal(study, out, together, command, check, device)
         yield journal
         journal.finish()
 
 
-def read_manifest(out: Path) -> dict[str, Any]:
+def read_manifest(out: Place) -> dict[str, Any]:
     """Read the manifest of a run; raise `InvalidArgument` if it is missing or cannot be used."""
     return record.read_manifest(out, ENTRIES)
 
 
-def kept(out: Path | str) -> str:
+def kept(out: Place | str) -> str:
     """Return sentences about what is kept of a run that was stopped, and how to continue it."""
+    again = "Run the same command again"
     try:
-        tasks = read_manifest(Path(out))["tasks"]
-    except InvalidArgument:
-        return "Nothing was finished yet. Run the same command again."
-    return f"{tasks['done']} of {tasks['all']} tasks are kept in {out}. Run the same command again to continue."
+        tasks = read_manifest(place(out))["tasks"]
+    except (InvalidArgument, CannotRead) as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return f"Nothing was finished yet. {again}."
+        return f"What was finished is kept in {out}. {again} to continue."
+    return f"{tasks['done']} of {tasks['all']} tasks are kept in {out}. {again} to continue."
 
 
 def _are_counts(tasks: Any) -> bool:
@@ -244,7 +234,7 @@ def maker(study: Study, together: bool) -> dict[str, Any]:
     return versions | {"together": together} | ({"data": data} if data else {})
 
 
-def check_same_settings(out: Path, manifest: Mapping[str, Any], settings: Mapping[str, object]) -> None:
+def check_same_settings(out: Place, manifest: Mapping[str, Any], settings: Mapping[str, object]) -> None:
     """Raise `InvalidArgument` if a directory holds a run with other settings."""
     there, here = _leaves(manifest["settings"]), _leaves(record.plain(settings))
     both = {name: (there.get(name, "absent"), here.get(name, "absent")) for name in {**there, **here}}
@@ -267,7 +257,7 @@ def _leaves(tree: Any, name: str = "") -> dict[str, str]:
     return {leaf: value for key, branch in inner for leaf, value in _leaves(branch, key).items()}
 
 
-def check_same_maker(out: Path, manifest: dict[str, Any], now: dict[str, Any]) -> None:
+def check_same_maker(out: Place, manifest: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise `InvalidArgument` if a directory holds a run of other code, JAX, data or kind of device."""
     there = manifest.get("maker", {})
     differ = [f"{name} is {there.get(name)!r} there, {now[name]!r} now" for name in now if there.get(name) != now[name]]

@@ -1,18 +1,18 @@
 """Tables, claims, figures and the report of a study, from the records in its directory."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from explorax import claims, record, report, summarize
+from explorax import claims, parts, record, report, summarize
 from explorax.claims import Claim
-from explorax.errors import CannotWrite, InvalidArgument
+from explorax.errors import InvalidArgument
 from explorax.experiments.study import Figure, Study
-from explorax.files import remove_leftovers, write_atomically
+from explorax.files import write_atomically
+from explorax.places import Place, place
 from explorax.record import Result
 from explorax.report import Picture
-from explorax.runner.journal import locked, read_manifest
+from explorax.runner.journal import read_manifest
+from explorax.runner.lock import tidy
 from explorax.runner.tasks import expand
 from explorax.summarize import Summary
 from explorax.text import listed
@@ -37,9 +37,9 @@ class Outputs(NamedTuple):
         warnings: What was unusual about the records, as sentences.
     """
 
-    out: Path
+    out: Place
     measure: str
-    files: list[Path]
+    files: list[Place]
     results: list[Result]
     summaries: list[Summary]
     claims: list[Claim]
@@ -59,7 +59,7 @@ def names(study: Study) -> list[str]:
     return [REGRET, "summary.csv", "claims.json", "report.html", *drawn]
 
 
-def rebuild(study: Study, out: Path | str, figure: Figure = LINEAR) -> Outputs:
+def rebuild(study: Study, out: Place | str, figure: Figure = LINEAR) -> Outputs:
     """Write the tables, claims, figures and report of a run anew from its records.
 
     The run need not be finished: the report then contains what is there.
@@ -75,15 +75,14 @@ def rebuild(study: Study, out: Path | str, figure: Figure = LINEAR) -> Outputs:
     Raises:
         InvalidArgument: If no task of the study is finished in the directory, or the figure cannot be drawn.
     """
-    out = Path(out)
+    out = place(out)
     study.check_figure(figure)
     if (out / record.MANIFEST).exists():
-        with suppress(InvalidArgument, CannotWrite), locked(out):  # else a run goes on there, which may be writing
-            remove_leftovers(out)
+        tidy(out)
     return write(study, out, figure)
 
 
-def write(study: Study, out: Path, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
+def write(study: Study, out: Place, figure: Figure, warnings: Sequence[str] = ()) -> Outputs:
     """Write the tables, claims, figures and report of a study into the directory of its records.
 
     Args:
@@ -103,7 +102,7 @@ def write(study: Study, out: Path, figure: Figure, warnings: Sequence[str] = ())
     results, done, more = collect(out, study, manifest)
     if not results:
         raise InvalidArgument(f"{out} holds no finished task of the study. Run the study first.")
-    files = []
+    files: list[Place] = []
     if done == tasks:
         record.write(out / REGRET, results, {"settings_digest": record.settings_digest(study.settings())})
         files.append(out / REGRET)
@@ -131,20 +130,20 @@ def write(study: Study, out: Path, figure: Figure, warnings: Sequence[str] = ())
     return Outputs(out, study.measure, files, results, summaries, judged, done, tasks, warnings)
 
 
-def collect(out: Path, study: Study, manifest: Mapping[str, Any]) -> tuple[list[Result], int, list[str]]:
+def collect(out: Place, study: Study, manifest: Mapping[str, Any]) -> tuple[list[Result], int, list[str]]:
     """Return the results of the finished tasks, the number of these tasks, and warnings about the records."""
-    curves, panels = ([one.label for one in several] for several in (study.curves, study.panels))
+    curves, panels = ([one.label for one in them] for them in (study.curves, study.panels))
     wanted = {task.digest for task in expand(study, manifest["maker"]["together"])}
-    found = record.read_parts(out / record.PARTS)
-    parts = [part.results for digest, part in found.tasks.items() if digest in wanted]
-    done = len(parts)
-    if not parts and (out / REGRET).exists():  # of a finished run whose parts were thrown away
-        parts, done = [record.read(out / REGRET).results], manifest["tasks"]["all"]
-    merged = record.combine((result for results in parts for result in results), curves, panels)
+    found = parts.read_parts(out / record.PARTS)
+    several = [part.results for digest, part in found.tasks.items() if digest in wanted]
+    done = len(several)
+    if not several and (out / REGRET).exists():  # of a finished run whose parts were thrown away
+        several, done = [record.read(out / REGRET).results], manifest["tasks"]["all"]
+    merged = record.combine((result for results in several for result in results), curves, panels)
     return merged.results, done, found.warnings + merged.warnings
 
 
-def draw(out: Path, study: Study, results: Sequence[Result], figure: Figure) -> tuple[list[Path], list[Picture]]:
+def draw(out: Place, study: Study, results: Sequence[Result], figure: Figure) -> tuple[list[Place], list[Picture]]:
     """Write the figures of a study; return their paths, and the pictures of the report."""
     from explorax import plot  # here, so that workers need not load matplotlib
 
