@@ -1,6 +1,7 @@
 """The runner: it divides a study into tasks, runs these in processes, keeps and resumes them, and writes the report.
 
     tasks.py      a study as tasks
+    rungs.py      the tasks to play next
     worker.py     one process that runs tasks
     compiling.py  the time spent compiling
     pool.py       many worker processes
@@ -101,15 +102,16 @@ def play(
     for module in ("pyarrow", "matplotlib"):
         optional(module, "an experiment")  # now, and not after hours of computing
     with opened(study, Path(out), together, command) as journal:
-        todo = journal.todo
-        count = min(processes or pool.usable_cores(), len(todo))
+        plan = journal.plan
+        count = min(processes or pool.usable_cores(), len(plan.todo))
         where = "in this process" if together else f"on {count} process{'es' if count > 1 else ''}"
-        with display(todo, len(journal.tasks), stream, where) as shown:
+        with display(plan.left, plan.all, stream, where) as shown:
             keeper = Keeper(journal, shown)
-            if together:
-                pool.run_here(study, todo, keeper)
-            else:
-                pool.run_spread(study, todo, count, keeper)
+            while todo := plan.next_tasks():
+                if together:
+                    pool.run_here(study, todo, keeper)
+                else:
+                    pool.run_spread(study, todo, count, keeper)
     return journal.warnings
 
 
