@@ -25,7 +25,7 @@ def check_labels(name: str, labels: Sequence[object]) -> None:
         labels: The labels.
 
     Raises:
-        InvalidArgument: If there is none, or one is not text, empty, or there twice.
+        InvalidArgument: If there are no labels, or one is not text, empty, or there twice.
     """
     if not labels:
         raise InvalidArgument(f"{name} must have at least one entry, got none. Add one.")

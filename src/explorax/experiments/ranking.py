@@ -112,7 +112,9 @@ def table_of_all(found: Sequence[Standing], measure: str, halved: bool) -> Table
     names = names_of(one.swept for one in found)
     body = []
     for label, settings in rows.items():
-        for here in sorted(settings.values(), key=lambda here: np.mean([one.rank for one in here.values()])):
+        swept = next(one.swept for one in found if one.swept.label == label)
+        in_order = [settings[curve.label] for curve in swept.curves if curve.label in settings]
+        for here in sorted(in_order, key=lambda here: np.mean([one.rank for one in here.values()])):
             values = next(iter(here.values())).values
             cells = {panel: as_cell(one, measure, len(counts) > 1) for panel, one in here.items()}
             body.append([label, *(values.get(name, "") for name in names), *(cells.get(one, "-  ") for one in panels)])
@@ -138,12 +140,16 @@ def mean_of(values: np.ndarray, measure: str) -> str:
 def table_of_fresh(found: Sequence[Standing], measure: str) -> Table | None:
     """Return the table of the chosen settings on fresh instances; None if none of these has been played."""
     panels = list(dict.fromkeys(one.result.panel for one in found))
-    rows: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, dict[str, str]]] = {}  # by swept curve, setting and panel
     for one in found:
         if len(one.fresh):
-            cell = f"{mean_of(one.fresh, measure)} ({len(one.fresh)})"
-            rows.setdefault(one.result.curve, {})[one.result.panel] = cell
-    body = [[label, *(cells.get(panel, "-") for panel in panels)] for label, cells in rows.items()]
+            cells = rows.setdefault(one.swept.label, {}).setdefault(one.result.curve, {})
+            cells[one.result.panel] = f"{mean_of(one.fresh, measure)} ({len(one.fresh)})"
+    body = [
+        [label, *(cells.get(panel, "-") for panel in panels)]
+        for settings in rows.values()
+        for label, cells in settings.items()
+    ]
     caption = f"{NAMES[measure][0]} of the chosen settings over the fresh instances in brackets, mean ± standard error"
     return Table(caption, ["", *panels], body, FRESH) if rows else None
 

@@ -156,7 +156,7 @@ def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Wat
     workers: list[Worker] = []
     try:
         for number, queue in enumerate(share_out(tasks, processes)):
-            workers.append(start(study, number, queue))
+            start(study, number, queue, workers)
         for one in workers:
             assign(one, workers, watcher)
         while busy := [one for one in workers if one.task is not None]:
@@ -169,19 +169,20 @@ def run_spread(study: Study, tasks: Sequence[Task], processes: int, watcher: Wat
             one.process.join(GRACE)
     finally:
         for one in workers:  # nothing is lost: what a worker had finished has been handed over
-            one.process.kill()
-            one.process.join()
+            if one.process.pid is not None:
+                one.process.kill()
+                one.process.join()
 
 
-def start(study: Study, number: int, queue: deque[Task]) -> Worker:
-    """Start a worker process with the environment variables for its numerical libraries."""
+def start(study: Study, number: int, queue: deque[Task], workers: list[Worker]) -> None:
+    """Start a worker process with the environment variables for its numerical libraries, and add it to `workers`."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=worker.main, args=(study, theirs), daemon=True, name=f"explorax-{number}")
+    workers.append(Worker(number, process, ours, queue))  # now: an interrupt may come as soon as it has started
     with environment(worker.environment_variables(study)), undisturbed():
         process.start()
     theirs.close()  # so that the pipe breaks when the worker ends
-    return Worker(number, process, ours, queue)
 
 
 def assign(one: Worker, workers: Sequence[Worker], watcher: Watcher) -> None:
