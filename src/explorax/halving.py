@@ -96,7 +96,7 @@ class Halving:
             raise InvalidArgument(
                 f"instances must be more than {race.chosen_on}, on which halving chooses among the {len(curves)} "
                 f"settings of {label!r}, got {instances}. The others tell how good the chosen one is: give twice as "
-                f"many, {2 * race.chosen_on}, or fewer settings."
+                f"many, {2 * race.chosen_on}, fewer settings, or another keep."
             )
         return race
 

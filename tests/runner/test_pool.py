@@ -1,5 +1,6 @@
 """Tasks are shared out so that programs stay together, and no worker waits or dies unnoticed."""
 
+import contextlib
 import io
 import multiprocessing
 import os
@@ -166,3 +167,15 @@ def test_an_error_while_compiling_ahead_is_that_of_the_run(monkeypatch):
     monkeypatch.setattr(worker.Player, "prepare", fail)
     with pytest.raises(InvalidArgument, match="hidden must be smaller"):
         pool.run_here(study, expand(study, True), Keeper())
+
+
+def test_a_worker_whose_start_is_interrupted_is_ended(monkeypatch):
+    @contextlib.contextmanager
+    def interrupted():
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool, "undisturbed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_spread(study(), expand(study(), False), 2, None)
+    assert multiprocessing.active_children() == []
