@@ -29,6 +29,7 @@ from typing import NamedTuple
 from explorax import program_cache, record
 from explorax.experiments.settings import from_settings
 from explorax.experiments.study import Study
+from explorax.parts import read_parts
 from explorax.runner import Executor, local_processes, play, ray_cluster
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
@@ -103,7 +104,7 @@ def cost(study: Study, on: Executor, out: Path) -> Cost:
     early = count // 10
     each = (stamps.wall[-1] - stamps.wall[early]) / (count - 1 - early)
     driver = (stamps.cpu[-1] - stamps.cpu[early]) / (count - 1 - early)
-    found = record.read_parts(out / record.PARTS).tasks.values()
+    found = read_parts(out / record.PARTS).tasks.values()
     played = statistics.median(part.results[0].seconds for part in found)
     return Cost(1e3 * each, 1e3 * played, 1e3 * (each - played), 1e3 * driver, stamps.memory[early], stamps.memory[-1])
 

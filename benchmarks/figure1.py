@@ -27,6 +27,12 @@ class Watcher:
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
 
+    def lost(self, worker: int, task: Task) -> None:
+        """Nothing to say."""
+
+    def noted(self, text: str) -> None:
+        """Nothing to say."""
+
     def started(self, worker: int, task: Task) -> None:
         """Nothing to say."""
 

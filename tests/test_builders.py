@@ -2,7 +2,8 @@
 
 import inspect
 import sys
-from typing import Annotated, TypedDict, Unpack
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import pytest
 
@@ -17,6 +18,7 @@ from explorax.builders import (
     setting_names,
     settings_in,
     shared_settings,
+    values_in,
 )
 from explorax.errors import UnknownName
 
@@ -89,3 +91,32 @@ def test_help_explains_every_setting():
     assert text.endswith("Returns:\n    A record.")
     assert list(inspect.signature(copy).parameters) == ["scale", "ridge", "window"]
     assert copy(scale=2.0, ridge=3.0)["ridge"] == 3.0
+
+
+def test_lists_of_values_are_told_from_values_that_are_lists():
+    def builder(
+        *,
+        one: Annotated[float | Literal["auto"] | None, "A number."] = 1.0,
+        row: Annotated[Sequence[int], "Sizes."] = (1,),
+        pair: Annotated[tuple[float, float], "Limits."] = (0.0, 1.0),
+        table: Annotated[int | Sequence[Sequence[float]] | None, "Numbers, or one."] = None,
+    ) -> None:
+        """Build."""
+
+    for name, value, values in (
+        ("one", 1, None),
+        ("one", [1, 2], [1, 2]),
+        ("one", [], []),
+        ("one", [[1, 2]], None),
+        ("row", [1, 2], None),
+        ("row", [], None),
+        ("row", [[1], [2, 3]], [[1], [2, 3]]),
+        ("row", 3, None),
+        ("pair", [0, 1], None),
+        ("pair", [[0, 1]], [[0, 1]]),
+        ("table", [[1.0]], None),
+        ("table", [1, 2], [1, 2]),
+        ("table", [[[1.0]], [[2.0]]], [[[1.0]], [[2.0]]]),
+        ("missing", [1, 2], None),
+    ):
+        assert values_in(builder, name, value) == values, (name, value)

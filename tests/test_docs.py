@@ -11,6 +11,8 @@ import pytest
 
 import explorax
 from explorax import cli
+from explorax.runner import outputs, pool
+from explorax.runner.worker import Player
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -79,6 +81,28 @@ def test_the_study_of_the_guide_runs(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert all(label in printed for label in ("GLM-TSL (informal)", "GLM-TSL, a = 1/2", "Uniform"))
     assert Path("results/first/report.html").stat().st_size > 0
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_the_sweeps_of_the_guide_print_what_is_shown(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/sweeps.md").read_text()
+    (whole, more), shown = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("toml", "text"))
+
+    def run_spread(study, tasks, processes, watcher):  # in this process, which takes less time
+        player = players.setdefault(study.name, Player(study))  # of both sweeps, which compiles once
+        for task in tasks:
+            watcher.started(0, task)
+            watcher.finished(0, task, player.play(task, lambda rounds: None))
+
+    players = {}
+    monkeypatch.setattr(pool, "run_spread", run_spread)
+    monkeypatch.setattr(outputs, "draw", lambda *about: ([], []))
+    monkeypatch.chdir(tmp_path)
+    for settings in (whole, whole.replace("instances = 200\n", more)):
+        Path("mine.toml").write_text(settings)
+        assert cli.main(["run", "mine.toml", "--out", f"out-{len(shown)}"]) == 0
+        assert shown.pop(0) in capsys.readouterr().out
+    assert shown == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

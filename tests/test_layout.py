@@ -33,6 +33,7 @@ TESTED_ELSEWHERE = {
     "agent/learner.py": "agent/test_reward_window.py and agent/test_warm_start.py; test_agent.py learns in any order",
     "agent/saved_parts.py": "agent/test_snapshot.py, which spoils every part of a snapshot",
     "agent/shell.py": "agent/test_agent.py, whose arms come and go; test_own_arms.py has what they do",
+    "experiments/labels.py": "experiments/test_settings.py, whose studies, panels and curves have names",
     "glm/weighted.py": "glm/memory/test_absorbed.py: the record that memories absorb",
     "environments/base.py": "environments/test_environments.py: the records that all environments fill",
     "environments/glm.py": "environments/test_environments.py takes the drawn ones together",
@@ -92,7 +93,7 @@ def test_the_order_is_that_of_the_table():
 def test_imports_are_found():
     """Those inside functions and those of single names too."""
     found = set(imports("runner/outputs.py"))
-    assert {"record.py", "plot.py", "experiments/study.py", "runner/tasks.py", "collections"} <= found
+    assert {"record.py", "plot.py", "experiments/study.py", "runner/rungs.py", "collections"} <= found
     assert "environments/__init__.py" in set(imports("experiments/study.py"))
 
 

@@ -13,8 +13,9 @@ the names and types, `filled` reads the defaults, and `documented` makes the tex
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from collections.abc import Callable, Sequence
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from explorax.errors import check_names
 
@@ -113,6 +114,41 @@ def parameters(builder: Callable[..., Any]) -> list[inspect.Parameter]:
             default = own.get(name, setting.default)
             found.append(inspect.Parameter(name, keyword, default=default, annotation=hints[name]))
     return found
+
+
+def values_in(builder: Callable[..., Any], name: str, value: Any) -> list[Any] | None:
+    """Return the values in a list of values for a setting, each of which is to be tried.
+
+    The declared type of the setting decides: `scale: float` may be 0.5, so [0.5, 1.0] are two values of it, while
+    `hidden: Sequence[int]` may be [16], and [[16], [32]] are two values of it.
+
+    Args:
+        builder: The builder that takes the setting.
+        name: The name of the setting.
+        value: What is given for it.
+
+    Returns:
+        The values; None if what is given is one value, or fits the setting in no way, or there is no such setting.
+    """
+    depth = nesting(value)
+    allowed = next((depths(one.annotation) for one in parameters(builder) if one.name == name), set())
+    return list(value) if depth not in allowed and depth - 1 in allowed else None
+
+
+def depths(hint: Any) -> set[int]:
+    """Return how many lists deep the values of a type may be: 0 for one value, 1 for a list of these, and so on."""
+    hint = without_setting(hint)
+    origin, inside = get_origin(hint), [depths(one) for one in get_args(hint) if one is not Ellipsis]
+    if origin in (Union, UnionType):
+        return set().union(*inside)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return {1 + depth for depth in set().union(*inside)}
+    return {0}
+
+
+def nesting(value: Any) -> int:
+    """Return how many lists deep a value is: 0 if it is not a list."""
+    return 1 + max(map(nesting, value), default=0) if isinstance(value, list | tuple) else 0
 
 
 def documented(builder: Builder, ending: str) -> Builder:

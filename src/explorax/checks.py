@@ -5,6 +5,7 @@ not.
 """
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -93,7 +94,7 @@ def check_count(name: str, value: Any, meaning: str, below: int | None = None) -
         raise InvalidArgument(f"{name} must be a whole number {limits}, {meaning}, got {found}.")
 
 
-def as_floats(name: str, values: ArrayLike, dtype: Any = None) -> Array:
+def as_floats(name: str, values: ArrayLike | Sequence[Any], dtype: Any = None) -> Array:
     """Return values as a float array that holds neither NaN nor infinity.
 
     Args:

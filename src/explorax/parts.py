@@ -44,12 +44,21 @@ def read_parts(directory: Place | str) -> Parts:
     return found
 
 
-def read_finished(directory: Place | str) -> Finished:
-    """Read which tasks are finished, as `read_parts` does, but keep no records of them in memory."""
-    found = Finished({}, [])
+def each_finished(directory: Place | str, found: Finished) -> Iterator[tuple[str, list[Result]]]:
+    """Read finished tasks one after the other, so that their records need not be in memory together.
+
+    Args:
+        directory: The directory of the parts.
+        found: Where the metadata of the tasks and the warnings are added.
+
+    Yields:
+        The digest of each task, with its results.
+    """
     for stored in each_part(place(directory), found.warnings):
-        found.tasks.setdefault(stored.metadata["task"], stored.metadata)
-    return found
+        digest = stored.metadata["task"]
+        if digest not in found.tasks:
+            found.tasks[digest] = stored.metadata
+            yield digest, stored.results
 
 
 def each_part(directory: Place, warnings: list[str]) -> Iterator[Stored]:

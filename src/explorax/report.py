@@ -14,7 +14,7 @@ from explorax.claims import Claim, headline
 from explorax.files import write_atomically
 from explorax.places import Place
 from explorax.summarize import BEATS_BY, LINEAR_ABOVE, Summary
-from explorax.text import duration, grouped
+from explorax.text import Table, duration, grouped
 
 CSS = """
 :root { color-scheme: light dark; --text: #1a1a1a; --soft: #5c5c5c; --back: #ffffff; --card: #f5f6f7; --line: #d9dcdf;
@@ -98,6 +98,7 @@ def report(
     about: str,
     pictures: Sequence[Picture],
     claims: Sequence[Claim],
+    tables: Sequence[Table] = (),
     summaries: Sequence[Summary],
     measure: str,
     manifest: Mapping[str, Any],
@@ -109,6 +110,7 @@ def report(
         about: One paragraph of text that says what was run.
         pictures: Figures, in their order.
         claims: Claims as `explorax.claims.evaluate` returns them; may be empty.
+        tables: Tables that sum up the results. Default: none.
         summaries: One row for each curve and panel.
         measure: "regret" or "reward", the measure of the summaries.
         manifest: The manifest of the run, as `explorax.record.manifest` makes it.
@@ -124,6 +126,7 @@ def report(
         *_claims(claims, measure),
         "<h2>Figures</h2>" if len(pictures) > 1 else "<h2>Figure</h2>",
         *(figure(picture) for picture in pictures),
+        *_summed_up(tables),
         *_results(summaries, measure),
         *_settings(manifest.get("settings", {})),
         *_again(manifest.get("command")),
@@ -256,6 +259,15 @@ def _evidence(claim: Claim) -> str:
     return f'<details{opened}><summary>{summary}</summary><ul class="evidence">{items}</ul></details>'
 
 
+def _summed_up(tables: Sequence[Table]) -> list[str]:
+    """Return the tables that sum up the results, each with its note."""
+    html = ["<h2>Settings compared</h2>"] if tables else []
+    for one in tables:
+        html.append(table(one.caption, list(map(escape, one.head)), [list(map(escape, cells)) for cells in one.rows]))
+        html.append(f'<p class="soft">{escape(one.note)}</p>')
+    return html
+
+
 def _results(summaries: Sequence[Summary], measure: str) -> list[str]:
     title, number = ("Final regret", _regret) if measure == "regret" else ("Average reward", "{:.4f}".format)
     head = (
@@ -296,7 +308,7 @@ def _settings(settings: Mapping[str, Any]) -> list[str]:
     """Return the settings of a study: tables of curves and panels, a list of the others, and all of them as JSON."""
     html = ["<h2>Settings</h2>"]
     if curves := settings.get("curves"):
-        rows = [[one["label"], one["policy"], one["design"] or "–", _listed(one["settings"])] for one in curves]
+        rows = [[one["label"], one["policy"], _short(one["design"] or "–"), _listed(one["settings"])] for one in curves]
         html.append(_text_table("Curves", ("Curve", "Policy", "Design", "Settings of the policy"), rows))
     if panels := settings.get("panels"):
         rows = [[one["label"], _listed(one["environment_settings"]), _listed(one["curve_settings"])] for one in panels]

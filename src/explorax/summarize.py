@@ -32,10 +32,12 @@ from explorax.errors import InvalidArgument
 from explorax.files import write_atomically
 from explorax.places import Place
 from explorax.record import Records, Result
+from explorax.text import Table, with_error
 
 LINEAR_ABOVE = 0.75  # growth exponent; see above
 BEATS_BY = 2.0  # standard errors
 MEASURES = ("regret", "reward")
+NAMES = {"regret": ("Regret", 1), "reward": ("Average reward", 4)}  # of a measure, and the digits after its point
 CLIP = (-1.0, 2.0)  # of the growth exponent, which is −∞ if no regret is paid at the end
 STEADY = 1e-3  # relative spread of the increments of an instance that always pulls the same arm
 
@@ -141,6 +143,23 @@ def _summary(result: Result, measure: str) -> Summary:
     )
 
 
+def overview(summaries: Sequence[Summary], measure: str) -> Table:
+    """Return the table of the mean measure of each curve in each panel, with standard errors."""
+    name, digits = NAMES[measure]
+    counts = sorted({row.instances for row in summaries})
+    over = f"{counts[0]} instances" if len(counts) == 1 else f"the instances in brackets, {counts[0]} to {counts[-1]}"
+    curves, panels = ({getattr(row, kind): None for row in summaries} for kind in ("curve", "panel"))  # in their order
+    cells = {}
+    for row in summaries:
+        its_count = f" ({row.instances})" if len(counts) > 1 else ""
+        cells[row.curve, row.panel] = with_error(row.mean, row.stderr, digits) + its_count
+    return Table(
+        f"{name} after {summaries[0].rounds} rounds, mean ± standard error over {over}",
+        ["", *panels],
+        [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves],
+    )
+
+
 def series(results: Iterable[Result], measure: str) -> list[Series]:
     """Return the mean measure over rounds, with standard errors, for each result."""
     return [
@@ -149,8 +168,22 @@ def series(results: Iterable[Result], measure: str) -> list[Series]:
     ]
 
 
-def write_summary(path: Place, summaries: Sequence[Summary], measure: str, tags: Mapping[str, Tags]) -> None:
-    """Write summary.csv with the tags of each panel; an unknown standard error is an empty cell."""
+def write_summary(
+    path: Place,
+    summaries: Sequence[Summary],
+    measure: str,
+    tags: Mapping[str, Tags],
+    more: Sequence[Mapping[str, object]] = (),
+) -> None:
+    """Write summary.csv; an unknown standard error is an empty cell.
+
+    Args:
+        path: The file.
+        summaries: Its rows.
+        measure: "regret" or "reward".
+        tags: The tags of each panel, which are columns in place of its label.
+        more: Further cells at the end of each row, by column. Default: none.
+    """
     some_design = any(row.design for row in summaries)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -163,6 +196,7 @@ def write_summary(path: Place, summaries: Sequence[Summary], measure: str, tags:
                 cells[f"{measure}_{name}"] = value
             elif name != "design" or some_design:
                 cells[name] = value
+        cells |= more[index] if more else {}
         if index == 0:
             writer.writerow(cells)
         writer.writerow([round(cell, 6) if isinstance(cell, float) else cell for cell in cells.values()])

@@ -1,8 +1,18 @@
 """Numbers, times and tables as text."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 UNITS = (("h", 3600), ("min", 60), ("s", 1))
+
+
+class Table(NamedTuple):
+    """A table that is printed, or part of a page: a caption, headings, cells, and what they mean as sentences."""
+
+    caption: str
+    head: list[str]
+    rows: list[list[str]]  # the first cell is flush left
+    note: str = ""
 
 
 def duration(seconds: float) -> str:

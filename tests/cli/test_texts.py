@@ -11,7 +11,19 @@ def test_help_teaches(capsys):
         ([], ("exit codes:", "examples:", "130")),
         (["reproduce", "logistic"], ("Figure 1", "how long it takes", "summary.csv", "regret.parquet", "exit codes:")),
         (["reproduce", "deep"], ("Figure 2", "0.576", "--data DIR", "EXPLORAX_DATA", "figure2", "exit codes:")),
-        (["run"], ("environment_settings", "curves", "panels", "measure", '"classification"', "--example")),
+        (
+            ["run"],
+            (
+                "environment_settings",
+                "halving",
+                "is a grid",
+                "curves",
+                "panels",
+                "measure",
+                '"classification"',
+                "--example",
+            ),
+        ),
         (["report"], ("unfinished or still running",)),
         (["theory"], ("c1",)),
     ):

@@ -12,6 +12,7 @@ from explorax.errors import InvalidArgument, UnknownName
 from explorax.experiments import deep, logistic, settings, theorems
 from explorax.experiments.settings import from_settings, study_in
 from explorax.experiments.study import Curve, Panel, Study, for_features
+from explorax.halving import Halving
 from tests.experiments.plain import BY_PANELS, COUNTS, GOOD
 
 LITTLE, MUCH = BY_PANELS["panels"]
@@ -25,7 +26,7 @@ def test_settings_and_back():
 
 
 def test_the_settings_files_of_the_docstring_are_understood():
-    first, second = re.findall(r"\n\n((?:    .+\n)+)", settings.__doc__)
+    first, second, third = re.findall(r"\n\n((?:    .+\n)+)", settings.__doc__)
     found = from_settings(tomllib.loads(first))
     assert (found.name, found.measure, found.environment_settings) == ("mine", "regret", {"n_arms": 50})
     assert found.panels == for_features((5, 10, 20))
@@ -35,6 +36,9 @@ def test_the_settings_files_of_the_docstring_are_understood():
     few, more = found.panels
     assert few == Panel("few arms", {"n_features": 5, "n_arms": 10}, {}, {"panel": "few arms"})
     assert (more.label, more.curve_settings, more.tags) == ("ridge", {"ridge": 9.0}, {"panel": "ridge"})
+    found = from_settings(GOOD | {"instances": 200} | tomllib.loads(third))
+    assert (len(found.curves), len(found.panels)) == (8, 2)
+    assert found.halving == Halving(50, 3)
 
 
 @pytest.mark.parametrize(

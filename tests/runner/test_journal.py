@@ -49,7 +49,7 @@ def test_a_run_goes_on_from_its_parts_when_the_manifest_is_damaged(half, content
     with pytest.raises(InvalidArgument, match=r"manifest\.json cannot be used: .*Run the study once more"):
         rebuild(study_in(half), half)
     found = opened(half)
-    assert [task.first for task in found.todo] == [50]
+    assert [task.first for task in found.plan.todo] == [50]
     (warning,) = found.warnings
     assert "manifest.json was missing or damaged and is written anew" in warning
     assert manifest(half)["tasks"] == {"done": 1, "all": TASKS}
@@ -59,7 +59,7 @@ def test_a_run_goes_on_from_its_parts_when_the_manifest_is_damaged(half, content
 
 def test_a_run_goes_on_from_its_parts_without_a_manifest(half):
     (half / record.MANIFEST).unlink()
-    assert len(opened(half).todo) == 1
+    assert len(opened(half).plan.todo) == 1
     assert kept(half).startswith("1 of 2 tasks are kept")
 
 
@@ -80,7 +80,7 @@ def test_parts_that_do_not_tell_their_maker_need_their_manifest(half):
     (path,) = (half / record.PARTS).iterdir()
     stored = record.read(path)
     write_part(path, stored.results, task=stored.metadata["task"])  # as they once were
-    assert len(opened(half).todo) == 1
+    assert len(opened(half).plan.todo) == 1
     (half / record.MANIFEST).unlink()
     with pytest.raises(InvalidArgument, match="1 of 1 parts are of other settings, data or software"):
         opened(half)
@@ -145,10 +145,10 @@ def test_a_full_disk_is_explained_and_takes_nothing(half, monkeypatch):
         assert contents(half) == before  # and no temporary file
         assert kept(half).startswith("1 of 2 tasks are kept")
     keep(opened(half), 1)
-    assert opened(half).todo == []
+    assert opened(half).plan.todo == []
 
 
 def test_copies_of_a_directory_can_be_gone_on_with(half, tmp_path_factory):
     copy = tmp_path_factory.mktemp("copy") / "out"
     shutil.copytree(half, copy)
-    assert [task.first for task in opened(copy).todo] == [50]
+    assert [task.first for task in opened(copy).plan.todo] == [50]

@@ -1,10 +1,13 @@
 """Worker processes: their number and memory, and the environment that they start with."""
 
+import contextlib
+import multiprocessing
 import os
 
 import pytest
 
 from explorax.errors import InvalidArgument
+from explorax.runner import local
 from explorax.runner.local import check_memory, environment, local_processes, usable_cores
 from explorax.runner.tasks import Size, largest
 from tests.runner.small import study
@@ -33,3 +36,15 @@ def test_arms_that_do_not_fit_into_memory_are_refused():
     with pytest.raises(InvalidArgument, match=r"for 50 instances .*got 10{12} times 2, which takes 372529 GiB of 16\."):
         check_memory(Size(10**12, 2), 16 * 2**30)
     check_memory(Size(100, 20), 16 * 2**30)
+
+
+def test_a_worker_whose_start_is_interrupted_is_ended(monkeypatch):
+    @contextlib.contextmanager
+    def interrupted():
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "undisturbed", interrupted)
+    with pytest.raises(KeyboardInterrupt), local_processes(2).crew(study(), 2):
+        pass
+    assert multiprocessing.active_children() == []

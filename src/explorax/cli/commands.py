@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from explorax import devices
@@ -15,7 +16,7 @@ from explorax.cli.stopping import resumable
 from explorax.cli.texts import EXAMPLE
 from explorax.errors import InvalidArgument
 from explorax.garbage import collect_rarely
-from explorax.text import table, with_error
+from explorax.text import Table, table
 
 if TYPE_CHECKING:
     from explorax.claims import Claim
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from explorax.places import Place
     from explorax.runner import Outputs
 
+WIDTH = 100  # of notes under a table, in characters
 DONE, FAILED, BAD_USAGE, CLAIM_FAILED = 0, 1, 2, 3
 
 
@@ -161,26 +163,25 @@ def report(options: argparse.Namespace) -> int:
 
 def conclude(outputs: "Outputs", options: argparse.Namespace) -> int:
     """Print the results, claims and files of a run; return the exit code, which depends on --strict."""
+    from explorax.summarize import overview
+
     print_warnings(outputs.warnings)
     if not outputs.complete:
         print(f"UNFINISHED: {outputs.done} of {outputs.tasks} tasks are done. Run the study again to finish it.\n")
-    rows = outputs.summaries
-    name, digits = {"regret": ("Regret", 1), "reward": ("Average reward", 4)}[outputs.measure]
-    counts = sorted({row.instances for row in rows})
-    over = f"{counts[0]} instances" if len(counts) == 1 else f"the instances in brackets, {counts[0]} to {counts[-1]}"
-    print(f"{name} after {rows[0].rounds} rounds, mean ± standard error over {over}:\n")
-    curves, panels = ({getattr(row, kind): None for row in rows} for kind in ("curve", "panel"))  # in their order
-    cells = {}
-    for row in rows:
-        its_count = f" ({row.instances})" if len(counts) > 1 else ""
-        cells[row.curve, row.panel] = with_error(row.mean, row.stderr, digits) + its_count
-    body = [[curve, *(cells.get((curve, panel), "-") for panel in panels)] for curve in curves]
-    print(table([["", *panels], *body], indent="  "))
+    tables = outputs.tables or [overview(outputs.summaries, outputs.measure)]
+    print("\n\n".join(as_text(one) for one in tables))
     print_claims(outputs.claims)
     if outputs.claims and getattr(options, "quick", False):
         print("\n  This is a small version. The claims are about the full experiment, without --quick.")
     print_files(outputs.files)
     return CLAIM_FAILED if options.strict and any(claim.holds is False for claim in outputs.claims) else DONE
+
+
+def as_text(one: Table) -> str:
+    """Return a table with its caption and its note as text."""
+    body = table([one.head, *one.rows], indent="  ")
+    note = f"\n\n{fill(one.note, WIDTH)}" if one.note else ""
+    return f"{one.caption}:\n\n{body}{note}"
 
 
 def print_claims(claims: "Sequence[Claim]") -> None:

@@ -57,12 +57,14 @@ files in the output directory:
   report.html      the results on one page that loads no other files
   figure1.png/pdf  mean regret, or average reward, over rounds with a band of 1
                    standard error, in panels; --log adds figure1-log; the name is
-                   figure2 for `reproduce deep`, theorems for `reproduce theorems`
+                   figure2 for `reproduce deep`, theorems for `reproduce theorems`,
+                   sweep for lists of settings
   summary.csv      a row for each curve and panel: regret after the last round,
                    or average reward, with mean, standard error, quantiles and
                    maximum over instances, seconds spent compiling and running
                    (curves that share a program compile it once, and the seconds
-                   count for the first), and fits that did not converge
+                   count for the first), and fits that did not converge; with
+                   lists of settings, their values and which are best
   claims.json      each claim, whether it holds, and the evidence with numbers
   regret.parquet   a row for each instance and checkpoint: curve, policy, design,
                    environment, panel, instance, round, cumulative regret and
@@ -191,6 +193,16 @@ on a random environment.  The settings are in a TOML file:
                          (column of the labels), n_arms (default: 10), high,
                          low, target, intercept (whether examples get a feature
                          that is 1; default: only if their numbers need one)
+  halving                table that gives up bad settings early: instances (of
+                         the first rung; default: 50) and keep (one in how many
+                         goes on to so many times as many; default: 3)
+
+A list in the place of one value is a grid: settings = { scale = [0.5, 1, 2] }
+plays each scale, and several lists all combinations.  Lists may be in settings,
+design, environment_settings and curve_settings, and end in one table in which
+the best settings are marked.  With halving, all settings of a curve play the
+first instances, and in each panel the best go on until one is left, which plays
+all.
 
 `explorax run --example` prints a complete file to start from.
 """

@@ -20,7 +20,7 @@ float32 if no arrays are given.
 Reference: Kveton et al., Randomized Exploration in Generalized Linear Bandits, AISTATS 2020, section 5.1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Annotated, Literal, NamedTuple, TypedDict, Unpack
 
@@ -57,8 +57,14 @@ class Settings(TypedDict, total=False):
         float | None, Setting(None, "The score of the best arm, to which θ is scaled.", "θ is not scaled")
     ]
     arms_change: Annotated[bool, Setting(False, "Whether to draw fresh arms in every round.")]
-    fixed_arms: Annotated[ArrayLike | None, Setting(None, "The (K, d) arms of every instance.", "arms are drawn")]
-    theta: Annotated[ArrayLike | None, Setting(None, "The (d,) parameter θ of every instance.", "θ is drawn")]
+    fixed_arms: Annotated[
+        ArrayLike | Sequence[Sequence[float]] | None,
+        Setting(None, "The (K, d) arms of every instance.", "arms are drawn"),
+    ]
+    theta: Annotated[
+        ArrayLike | Sequence[float] | None,
+        Setting(None, "The (d,) parameter θ of every instance.", "θ is drawn"),
+    ]
     padded_to: Annotated[
         int | None, Setting(None, "The number of columns of fixed arms; those after the first d are 0.", "d")
     ]

@@ -28,6 +28,17 @@ Default: one column with the label.
     ]
 
 Without `dims` and `panels` there is one panel, for an environment that needs no further settings.
+
+A list in the place of one value is a grid: each of them is played.  Lists may be in the settings of curves, whose
+`design` may be one, too, and in `environment_settings` and `curve_settings`.  A curve with lists becomes a curve for
+each combination, and a panel a panel.  With a table `halving`, settings that look bad are given up early.
+
+    curves = [
+      { policy = "glm_tsl", settings = { scale = [0.5, 1, 2], ridge = [0.1, 1] } },
+      { policy = "glm_fpl", design = ["informal", "theory"] },
+    ]
+    environment_settings = { n_arms = [10, 100] }
+    halving = { instances = 50, keep = 3 }   # of the first rung; one in three goes on to three times as many
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,21 +47,27 @@ from typing import Any
 
 from explorax import environments, record
 from explorax.builders import setting_names
-from explorax.errors import InvalidArgument, check_names
+from explorax.errors import InvalidArgument, check_names, shown
 from explorax.experiments.deep import Figure2
+from explorax.experiments.grid import Grid
 from explorax.experiments.logistic import Figure1
 from explorax.experiments.study import Curve, Panel, Study, curve, for_features
+from explorax.experiments.sweep import Sweep
 from explorax.experiments.theorems import Theorems
+from explorax.halving import Halving
 from explorax.places import Place, place
+from explorax.registry import entry_of
 
 KINDS: tuple[type[Study], ...] = (Figure1, Figure2, Theorems, Study)  # the last covers everything
 NAMED = ("name", "environment", "measure")  # what an experiment is known by
+MAY_BE_LISTS = ("dims", "panels", "curves", "checkpoints")
 
 
 def from_settings(settings: Mapping[str, Any]) -> Study:
     """Build a study from its settings.
 
-    A study with the name, the environment and the measure of an experiment of the paper is that experiment.
+    A study with the name, the environment and the measure of an experiment of the paper is that experiment.  One with
+    lists of values is a sweep.
 
     Args:
         settings: Plain data, as read from TOML or JSON.
@@ -72,12 +89,18 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
     if not isinstance(settings, Mapping):
         raise InvalidArgument(f"settings must be a table, got {settings!r}. `explorax run --example` prints one.")
     known = {one.name: one for one in fields(Study)}
-    check_names("setting of a study", settings, [*known, "dims"])
+    check_names("setting of a study", settings, [*known, "dims", "halving"])
     for name, one in known.items():
         needed = one.init and one.default is MISSING and one.default_factory is MISSING
         if needed and name not in (*settings, "panels"):
             raise InvalidArgument(f"The settings of the study lack {name!r}. Add it.")
     given = dict(settings)
+    for name, value in given.items():
+        if isinstance(value, list) and name not in MAY_BE_LISTS:
+            raise InvalidArgument(
+                f"{name} must be one value, got {shown(value)}. A list is a grid in the settings of curves and "
+                "environments only: settings, environment_settings and curve_settings."
+            )
     for name in {"dims", "panels", "curves"} & given.keys():
         if isinstance(given[name], str) or not isinstance(given[name], Sequence):
             raise InvalidArgument(f"{name} must be a list, got {given[name]!r}.")
@@ -99,14 +122,26 @@ def from_settings(settings: Mapping[str, Any]) -> Study:
     if isinstance(given.get("checkpoints"), list):
         given["checkpoints"] = tuple(given["checkpoints"])
     family = given.pop("family", None)  # as `settings` has it
-    kind = next(kind for kind in KINDS if kind.covers(**{name: given.get(name, known[name].default) for name in NAMED}))
-    found = kind(**given)
+    found = _sweep_or_study(given)
     if family not in (None, found.family):
         raise InvalidArgument(
             f"family must be {found.family!r}, that of the rewards of the environment {found.environment!r}, "
             f"got {family!r}. Leave it out, or choose another environment."
         )
     return found
+
+
+def _sweep_or_study(given: dict[str, Any]) -> Study:
+    """Return a sweep if there are lists of values or halving, else the study or the experiment of the paper."""
+    known = {one.name: one.default for one in fields(Study)}
+    in_grid = {name: given[name] for name in ("environment", "panels", "curves")}
+    grid = Grid(environment_settings=given.get("environment_settings", {}), **in_grid)
+    halving = Halving.of(given["halving"]) if "halving" in given else None
+    if halving or grid.has_lists():
+        others = {name: value for name, value in given.items() if name not in (*Grid._fields, "halving")}
+        return Sweep.of(grid, halving, **others)
+    kind = next(kind for kind in KINDS if kind.covers(**{name: given.get(name, known[name]) for name in NAMED}))
+    return kind(**given)
 
 
 def _panel_from(plain: Any) -> Panel:
@@ -127,7 +162,13 @@ def _curve_from(plain: Any) -> Curve:
     settings = plain.get("settings", {})
     if not isinstance(settings, Mapping):
         raise InvalidArgument(f"settings of a curve must be a table, like {{ scale = 0.5 }}, got {settings!r}.")
-    return curve(plain["policy"], plain.get("design"), plain.get("label"), settings)
+    designs, label = plain.get("design"), plain.get("label")
+    if not isinstance(designs, list):
+        return curve(plain["policy"], designs, label, settings)
+    entry = entry_of(plain["policy"])
+    for design in designs:
+        curve(entry.name, design)  # complains if there is no such design
+    return Curve(entry.title if label is None else label, entry.name, plain["design"], dict(settings))
 
 
 def study_in(directory: Place | str) -> Study:

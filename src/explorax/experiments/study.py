@@ -20,24 +20,26 @@ from explorax.claims import Claim
 from explorax.environments import Environment
 from explorax.environments.glm import ARMS
 from explorax.errors import InvalidArgument, UnknownName, check_names
+from explorax.experiments.labels import check_labels, check_name
+from explorax.halving import Race, Rung
 from explorax.policies.base import Policy
 from explorax.record import Result
 from explorax.registry import check_family, entry_of, make
 from explorax.summarize import MEASURES, Summary, series
-from explorax.text import grouped, listed
+from explorax.text import Table, grouped, listed
 
 if TYPE_CHECKING:
     from explorax.plot import Bound
 
 SPACINGS = ("even", "log")
 CHECKPOINTS = 100
-LONGEST_NAME = 100  # characters
 MEASURED = {"regret": "Regret", "reward": "Average reward"}
 DEFINED = {
     "regret": "Regret is the expected reward of the best arm minus that of the pulled arm, summed over the rounds.",
     "reward": "The measure is the average reward per round.",
 }
 MOST_TITLES = 8  # of policies that are named in a sentence
+MOST_PANELS = 12  # that are named there
 
 
 class Panel(NamedTuple):
@@ -123,8 +125,8 @@ class Study:
                 raise UnknownName(name, getattr(self, name), known)
         object.__setattr__(self, "family", self._family_of_panels())
         self._check_checkpoints()
-        check_labels("panels", self.panels)
-        check_labels("curves", self.curves)
+        check_labels("panels", [panel.label for panel in self.panels])
+        check_labels("curves", [curve.label for curve in self.curves])
         self._check_panels()
         self._check_curves()
 
@@ -249,11 +251,19 @@ class Study:
 
     def settings(self) -> dict[str, Any]:
         """Return the study as plain data for TOML or JSON, which `from_settings` turns back into a study."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        plain |= {name: [one._asdict() for one in plain[name]] for name in ("panels", "curves")}
+        return self.plain(self.panels, self.curves)
+
+    def plain(self, panels: Iterable[Panel], curves: Iterable[Curve]) -> dict[str, Any]:
+        """Return a study of these panels and curves, with all other settings of this one, as plain data."""
+        plain = {one.name: getattr(self, one.name) for one in fields(Study)}
+        plain |= {"panels": [one._asdict() for one in panels], "curves": [one._asdict() for one in curves]}
         if isinstance(self.checkpoints, tuple):
             plain["checkpoints"] = list(self.checkpoints)
         return plain
+
+    def races(self) -> list[Race]:
+        """Return the races of the curves, by which it is chosen who plays how many instances; here all play all."""
+        return [Race(tuple(one.label for one in self.curves), (Rung(len(self.curves), self.instances),))]
 
     @classmethod
     def covers(cls, name: str, environment: str, measure: str) -> bool:
@@ -271,8 +281,8 @@ class Study:
         titles = list(dict.fromkeys(entry_of(one.policy).title for one in self.curves))
         who = listed(titles) if len(titles) <= MOST_TITLES else f"{len(titles)} policies"
         verb = "plays" if len(titles) == 1 else "play"
-        labels = listed([panel.label for panel in self.panels])
-        where = f"in each of {len(self.panels)} panels: {labels}" if len(self.panels) > 1 else f"in one panel: {labels}"
+        labels = f": {listed([panel.label for panel in self.panels])}" if len(self.panels) <= MOST_PANELS else ""
+        where = f"in each of {len(self.panels)} panels{labels}" if len(self.panels) > 1 else f"in one panel{labels}"
         problems = "random problem" if self.instances == 1 else "random problems"
         played = (
             f"{who} {verb} the same {grouped(self.instances)} {problems} of the environment {self.environment} "
@@ -290,6 +300,18 @@ class Study:
     def claims(self, results: Sequence[Result]) -> list[Claim]:
         """Judge the claims about the results: each one for all panels together, then for each panel."""
         return []
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        """Return tables that say more than the mean measure of each curve in each panel; none here."""
+        return []
+
+    def columns(self, results: Sequence[Result]) -> list[dict[str, object]]:
+        """Return the cells in the row of summary.csv of each result that only this study has, by column."""
+        return [{} for _ in results]
+
+    def shown(self, results: Sequence[Result]) -> Sequence[Result]:
+        """Return the results that figures show; here all."""
+        return results
 
     def check_figure(self, asked: Figure) -> None:
         """Raise `InvalidArgument` if a figure that is asked for cannot be drawn of this study."""
@@ -316,16 +338,6 @@ class Study:
         return found
 
 
-def check_name(name: object) -> None:
-    """Raise `InvalidArgument` unless the name of a study can be the name of a directory."""
-    plain = isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME and name == name.strip()
-    if not plain or name in (".", "..") or set("/\\:") & set(str(name)):
-        raise InvalidArgument(
-            f"name must be a plain file name of 1 to {LONGEST_NAME} characters without / \\ and :, got {name!r}. "
-            "Choose the directory of the results with --out."
-        )
-
-
 def each_policy_once(names: Iterable[str]) -> list[str]:
     """Return the names of policies as the registry spells them; raise `InvalidArgument` if one is named twice."""
     found = [entry_of(name).name for name in names]
@@ -339,20 +351,6 @@ def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of the settings that a policy takes."""
     known = setting_names(entry_of(policy).builder())
     return {name: value for name, value in settings.items() if name in known}
-
-
-def check_labels(name: str, labelled: Sequence[Panel] | Sequence[Curve]) -> None:
-    """Raise `InvalidArgument` unless there is at least one panel or curve, and each has its own label."""
-    if not labelled:
-        raise InvalidArgument(f"{name} must have at least one entry, got none. Add one.")
-    labels = [one.label for one in labelled]
-    for label in labels:
-        if not isinstance(label, str) or not label:
-            raise InvalidArgument(f"The label of an entry of {name} must be text, got {label!r}. Give it a name.")
-        if labels.count(label) > 1:
-            raise InvalidArgument(
-                f"The labels of {name} must be different, got {label!r} twice. Give each entry a label of its own."
-            )
 
 
 def for_features(dims: Sequence[int]) -> tuple[Panel, ...]:

@@ -8,7 +8,7 @@ A merged policy pulls the arms that the policy alone pulls.  It is there to be s
 or adopted.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -54,6 +54,13 @@ class Member(NamedTuple):
     widths: bool
 
 
+class Asked(NamedTuple):
+    """A rule with what it is given alone, and whether it asks the memory for a root of the inverse curvature."""
+
+    member: Member
+    roots: bool
+
+
 @dataclass(frozen=True)
 class OwnRule:
     """The rule of a merged policy.
@@ -91,22 +98,23 @@ def merge(policies: Sequence[Policy], arms_change: bool) -> list[Policy]:
         For each policy in turn, a policy that pulls the same arms.  Those that learn alike share a program.
     """
     kinds = [None if policy.part is None else policy.part.kind(arms_change) for policy in policies]
-    groups: dict[Hashable, list[Part]] = {}
+    groups: dict[Hashable, dict[Asked, Part]] = {}
     for policy, kind in zip(policies, kinds, strict=True):
-        groups.setdefault(kind, []).append(policy.part)
+        if policy.part is not None:
+            groups.setdefault(kind, {})[Asked(member_of(policy.part), policy.part.roots)] = policy.part
     return [
         policy if kind is None else merged(policy, groups[kind]) for policy, kind in zip(policies, kinds, strict=True)
     ]
 
 
-def merged(policy: Policy, parts: Sequence[Part]) -> Policy:
+def merged(policy: Policy, parts: Mapping[Asked, Part]) -> Policy:
     """Return a policy as one of those that learn alike, whose parts are given; it stays as it is if it is alone."""
     own: Part = policy.part
-    rules = {member_of(part): part for part in parts}
+    rules = {asked.member: part for asked, part in parts.items()}
     if len(rules) == 1:
         return policy
     place = list(rules).index(member_of(own))
-    widths, roots = any(part.widths for part in parts), any(part.roots for part in parts)
+    widths, roots = any(part.widths for part in parts.values()), any(part.roots for part in parts.values())
 
     def init(arms: Array | int, key: Array) -> AnyState:
         state = own.begin(arms, widths, roots)

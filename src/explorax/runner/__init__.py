@@ -1,6 +1,7 @@
 """The runner: it divides a study into tasks, runs these in processes, keeps and resumes them, and writes the report.
 
     tasks.py      a study as tasks
+    rungs.py      the tasks to play next
     worker.py     the player of tasks, and the process that runs one
     compiling.py  the time spent compiling
     executor.py   what can run tasks: the interface of the three that follow
@@ -119,11 +120,14 @@ def play(
         optional(module, "an experiment")  # now, and not after hours of computing
     on.check(study)
     with opened(study, place(out), on.together, command, on.device) as journal:
-        todo = journal.todo
-        with display(todo, len(journal.tasks), stream, on.where(len(todo))) as screen:
-            if todo:
-                with on.crew(study, len(todo)) as crew:
-                    crew.run(todo, Keeper(journal, screen))
+        plan = journal.plan
+        most = len(plan.left)
+        with display(plan.left, plan.all, stream, on.where(most)) as screen:
+            if plan.todo:
+                with on.crew(study, most) as crew:
+                    keeper = Keeper(journal, screen)
+                    while todo := plan.next_tasks():
+                        crew.run(todo, keeper)
     return journal.warnings
 
 

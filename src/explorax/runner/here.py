@@ -73,7 +73,7 @@ class Here:
         study, player = self.study, self.player
         batches: dict[object, list[Task]] = {}
         for task in tasks:
-            batches.setdefault(labels(task) if stacks(study, task) else task.digest, []).append(task)
+            batches.setdefault(alike(task) if stacks(study, task) else task.digest, []).append(task)
 
         numbers = {task.digest: number for number, task in enumerate(tasks)}
         stopped = threading.Event()
@@ -117,9 +117,9 @@ class Here:
                     pool.shutdown(wait=False, cancel_futures=True)
 
 
-def labels(task: Task) -> tuple[str, ...]:
-    """Return the labels of the curves of a task."""
-    return tuple(curve.label for curve in task.curves)
+def alike(task: Task) -> tuple[object, ...]:
+    """Return a key that is equal for tasks of the same curves and instances in different panels."""
+    return task.first, task.instances, *(curve.label for curve in task.curves)
 
 
 def stacks(study: Study, task: Task) -> bool:

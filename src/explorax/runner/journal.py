@@ -18,7 +18,8 @@ from explorax.parts import Finished
 from explorax.places import Place, place
 from explorax.record import Result
 from explorax.runner.lock import locked
-from explorax.runner.tasks import Task, expand
+from explorax.runner.rungs import Plan
+from explorax.runner.tasks import Task
 from explorax.runner.worker import Outcome
 from explorax.software import source_digest
 
@@ -93,19 +94,17 @@ class Journal:
     ):
         self.study, self.out, self.check, self.device = study, out, check, device
         self.maker = maker(study, together)  # now: the source files may be edited while the run goes on
-        self.tasks = expand(study, together)
-        found = parts.read_finished(out / record.PARTS)
+        found = Finished({}, [])
+        self.plan = Plan(study, together, parts.each_finished(out / record.PARTS, found))
         self.warnings = list(found.warnings)
         before = self.before(found)
         for directory in (out, out / record.PARTS):
             remove_leftovers(directory)
-        self.todo = [task for task in self.tasks if task.digest not in found.tasks]
         self.command = before["command"] if before else command
         self.started = datetime.fromisoformat(before["started"]) if before else datetime.now(UTC)
         self.spent = (before["duration_seconds"] or 0.0) if before else 0.0
         self.began = time.monotonic()
-        self.done = len(self.tasks) - len(self.todo)
-        self.finished = not self.todo and before is not None and before["status"] == "finished"
+        self.finished = not self.plan.todo and before is not None and before["status"] == "finished"
         if not self.finished:
             self.write("running")
 
@@ -143,8 +142,10 @@ class Journal:
 
     def check_parts(self, found: Finished) -> None:
         """Raise `InvalidArgument` unless all parts belong to this study and were made by the same software."""
-        wanted, made_by = {task.digest for task in self.tasks}, record.settings_digest(self.maker)
-        ours = [task in wanted and metadata.get("maker") == made_by for task, metadata in found.tasks.items()]
+        made_by = record.settings_digest(self.maker)
+        ours = [
+            task in self.plan.digests and metadata.get("maker") == made_by for task, metadata in found.tasks.items()
+        ]
         if not all(ours):
             raise InvalidArgument(
                 f"{self.out} has no readable {record.MANIFEST}, and {ours.count(False)} of {len(ours)} parts are of "
@@ -162,7 +163,7 @@ class Journal:
         path = self.out / record.PARTS / task.filename
         metadata = {"seconds_per_decision": outcome.pace, "maker": record.settings_digest(self.maker)}
         parts.write_part(path, results, task=task.digest, metadata=metadata)
-        self.done += 1
+        self.plan.note(task.digest, results)
         self.write("running")
 
     def finish(self) -> None:
@@ -182,7 +183,7 @@ class Journal:
             device=self.device,
             command=self.command,
         )
-        content |= {"status": status, "tasks": {"done": self.done, "all": len(self.tasks)}}
+        content |= {"status": status, "tasks": {"done": self.plan.done, "all": self.plan.all}}
         record.write_manifest(self.out, content | {"maker": self.maker})
 
 

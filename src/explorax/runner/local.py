@@ -54,16 +54,19 @@ class LocalProcesses:
     @contextlib.contextmanager
     def crew(self, study: Study, most: int) -> "Iterator[Processes]":
         """Return worker processes, which are killed at the end of this context."""
-        crew = Processes([start(study, number) for number in range(min(self.count, most))])
+        crew = Processes([])
         try:
+            for number in range(min(self.count, most)):
+                start(study, number, crew.workers)
             yield crew
             for one in crew.workers:
                 one.pipe.close()  # which tells it to end
                 one.process.join(GRACE)
         finally:
             for one in crew.workers:  # nothing is lost: what a worker had finished has been handed over
-                one.process.kill()
-                one.process.join()
+                if one.process.pid is not None:
+                    one.process.kill()
+                    one.process.join()
 
 
 def local_processes(count: int | None = None) -> LocalProcesses:
@@ -122,7 +125,7 @@ class Processes:
         workers: The workers.
     """
 
-    def __init__(self, workers: Sequence[Worker]):
+    def __init__(self, workers: list[Worker]):
         self.workers = workers
 
     def run(self, tasks: Sequence[Task], watcher: Watcher) -> None:
@@ -163,15 +166,15 @@ class Processes:
             self.assign(one, watcher)
 
 
-def start(study: Study, number: int) -> Worker:
-    """Start a worker process with the environment variables for its numerical libraries."""
+def start(study: Study, number: int, workers: list[Worker]) -> None:
+    """Start a worker process with the environment variables for its numerical libraries, and add it to `workers`."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=worker.main, args=(study, theirs), daemon=True, name=f"explorax-{number}")
+    workers.append(Worker(number, process, ours))  # now: an interrupt may come as soon as it has started
     with environment(devices.for_one_core(is_brief(study))), undisturbed():
         process.start()
     theirs.close()  # so that the pipe breaks when the worker ends
-    return Worker(number, process, ours)
 
 
 def obituary(one: Worker) -> str:

@@ -13,9 +13,9 @@ from explorax.record import Result
 from explorax.report import Picture
 from explorax.runner.journal import read_manifest
 from explorax.runner.lock import tidy
-from explorax.runner.tasks import expand
+from explorax.runner.rungs import Plan
 from explorax.summarize import Summary
-from explorax.text import listed
+from explorax.text import Table, listed
 
 REGRET = "regret.parquet"
 CAPTIONS = {"regret": "Mean cumulative regret after n rounds", "reward": "Mean average reward in the first n rounds"}
@@ -31,6 +31,7 @@ class Outputs(NamedTuple):
         files: All files that were written, except the parts.
         results: The records of each curve in each panel.
         summaries: One row of the table for each curve and panel.
+        tables: What the study shows in place of this table; none if it has no tables of its own.
         claims: The claims, judged: each one for all panels together, then for each panel.
         done: Number of finished tasks.
         tasks: Number of all tasks.
@@ -42,6 +43,7 @@ class Outputs(NamedTuple):
     files: list[Place]
     results: list[Result]
     summaries: list[Summary]
+    tables: list[Table]
     claims: list[Claim]
     done: int
     tasks: int
@@ -107,19 +109,19 @@ def write(study: Study, out: Place, figure: Figure, warnings: Sequence[str] = ()
         record.write(out / REGRET, results, {"settings_digest": record.settings_digest(study.settings())})
         files.append(out / REGRET)
     summaries = summarize.summarize(results, study.measure)
-    summarize.write_summary(
-        out / "summary.csv", summaries, study.measure, {panel.label: panel.tags for panel in study.panels}
-    )
-    judged = study.claims(results)
+    tags = {panel.label: panel.tags for panel in study.panels}
+    summarize.write_summary(out / "summary.csv", summaries, study.measure, tags, study.columns(results))
+    tables, judged = study.tables(results), study.claims(results)
     claims.write_claims(out / "claims.json", judged)
     files += [out / "summary.csv", out / "claims.json", out / record.MANIFEST]
-    drawn, pictures = draw(out, study, results, figure)
+    drawn, pictures = draw(out, study, study.shown(results), figure)
     title = study.title + (f": unfinished, {done} of {tasks} tasks" if done < tasks else "")
     page = report.report(
         title,
         about=study.about,
         pictures=pictures,
         claims=judged,
+        tables=tables,
         summaries=summaries,
         measure=study.measure,
         manifest=manifest,
@@ -127,15 +129,16 @@ def write(study: Study, out: Place, figure: Figure, warnings: Sequence[str] = ()
     report.write_report(out / "report.html", page)
     files += [*drawn, out / "report.html"]
     warnings = list(dict.fromkeys([*warnings, *more]))
-    return Outputs(out, study.measure, files, results, summaries, judged, done, tasks, warnings)
+    return Outputs(out, study.measure, files, results, summaries, tables, judged, done, tasks, warnings)
 
 
 def collect(out: Place, study: Study, manifest: Mapping[str, Any]) -> tuple[list[Result], int, list[str]]:
     """Return the results of the finished tasks, the number of these tasks, and warnings about the records."""
     curves, panels = ([one.label for one in them] for them in (study.curves, study.panels))
-    wanted = {task.digest for task in expand(study, manifest["maker"]["together"])}
     found = parts.read_parts(out / record.PARTS)
-    several = [part.results for digest, part in found.tasks.items() if digest in wanted]
+    finished = {digest: part.results for digest, part in found.tasks.items()}
+    plan = Plan(study, manifest["maker"]["together"], finished.items())
+    several = [results for digest, results in finished.items() if digest in plan.digests]
     done = len(several)
     if not several and (out / REGRET).exists():  # of a finished run whose parts were thrown away
         several, done = [record.read(out / REGRET).results], manifest["tasks"]["all"]

@@ -1,6 +1,7 @@
 """Tasks: the pieces of a study, each of which can be run, kept and repeated alone."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from explorax import environments
@@ -77,7 +78,7 @@ def is_brief(study: Study) -> bool:
 
 
 def expand(study: Study, together: bool) -> list[Task]:
-    """Divide a study into tasks.
+    """Divide a study into tasks, as if every curve played all instances.
 
     Args:
         study: The study.
@@ -88,16 +89,43 @@ def expand(study: Study, together: bool) -> list[Task]:
     Returns:
         All tasks of the study.
     """
-    groups: dict[object, list[Curve]] = {}
-    for curve in study.curves:
-        groups.setdefault(curve.policy if together else curve.label, []).append(curve)
-    block = study.instances if together else BLOCK
     return [
-        task(study, panel, tuple(curves), first, min(block, study.instances - first), sharing[curves[0].label])
+        one
         for panel in study.panels
         for sharing in [sharing_programs(study, panel, together)]
-        for curves in groups.values()
-        for first in range(0, study.instances, block)
+        for one in divide(study, panel, study.curves, range(study.instances), sharing, together)
+    ]
+
+
+def divide(
+    study: Study,
+    panel: Panel,
+    curves: Sequence[Curve],
+    instances: range,
+    sharing: Mapping[str, tuple[str, ...]],
+    together: bool,
+) -> list[Task]:
+    """Divide some instances of some curves in a panel into tasks.
+
+    Args:
+        study: The study.
+        panel: The panel.
+        curves: The curves.
+        instances: The instances, from a multiple of a block on.
+        sharing: What `sharing_programs` returns for the panel.
+        together: Whether a task is all these instances of all these curves of a policy, or a block of one curve.
+
+    Returns:
+        The tasks, by policy or curve, then by instance.
+    """
+    groups: dict[object, list[Curve]] = {}
+    for curve in curves:
+        groups.setdefault(curve.policy if together else curve.label, []).append(curve)
+    block = len(instances) if together else BLOCK
+    return [
+        task(study, panel, tuple(group), first, min(block, instances.stop - first), sharing[group[0].label])
+        for group in groups.values()
+        for first in range(instances.start, instances.stop, block)
     ]
 
 
@@ -105,8 +133,7 @@ def task(
     study: Study, panel: Panel, curves: tuple[Curve, ...], first: int, count: int, policies: tuple[str, ...]
 ) -> Task:
     """Return a task with its digest, which does not depend on other curves, panels and instances of the study."""
-    settings = study.settings() | {"panels": [panel._asdict()], "curves": [curve._asdict() for curve in curves]}
-    settings |= {"first": first, "instances": count, "name": "", "measure": ""}
+    settings = study.plain([panel], curves) | {"first": first, "instances": count, "name": "", "measure": ""}
     return Task(panel, curves, first, count, study.rounds, settings_digest(settings), policies)
 
 

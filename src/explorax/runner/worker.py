@@ -176,7 +176,7 @@ class Player:
         Arms with fewer features are padded with zeros, which changes no score.
 
         Args:
-            tasks: Tasks that can be batched, as `pool.stacks` decides.
+            tasks: Tasks of the same instances that can be batched, as `pool.stacks` decides.
             progress: A function that is called with the number of rounds that are done.
 
         Returns:
@@ -191,7 +191,7 @@ class Player:
             environment = study.make_environment(task.panel, padded_to=max(features))
             jobs += [Job(study.make(curve, task.panel, n_features=own), environment) for curve in task.curves]
         with compile_times() as spans:
-            records = iter(simulate_together(jobs, schedule, range(study.instances), study.seed))
+            records = iter(simulate_together(jobs, schedule, instances_of(tasks[0]), study.seed))
         found = [[next(records) for _ in task.curves] for task in tasks]
         seconds, compiling = time.perf_counter() - began, compile_seconds(spans)
         share = None if compiling is None else compiling / len(tasks)
