@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import explorax
-from explorax import cli
-from explorax.runner import outputs, pool
+from explorax import cli, runner
+from explorax.runner import outputs
 from explorax.runner.worker import Player
+from tests.runner.inline import Inline
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -88,14 +89,14 @@ def test_the_sweeps_of_the_guide_print_what_is_shown(tmp_path, monkeypatch, caps
     text = (ROOT / "docs/sweeps.md").read_text()
     (whole, more), shown = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("toml", "text"))
 
-    def run_spread(study, tasks, processes, watcher):  # in this process, which takes less time
-        player = players.setdefault(study.name, Player(study))  # of both sweeps, which compiles once
-        for task in tasks:
-            watcher.started(0, task)
-            watcher.finished(0, task, player.play(task, lambda rounds: None))
-
     players = {}
-    monkeypatch.setattr(pool, "run_spread", run_spread)
+
+    def played(study, task):  # in this process, which takes less time
+        if study.name not in players:  # of both sweeps, which compiles once
+            players[study.name] = Player(study)
+        return players[study.name].play(task, lambda rounds: None)
+
+    monkeypatch.setattr(runner, "default_executor", lambda: Inline(played))
     monkeypatch.setattr(outputs, "draw", lambda *about: ([], []))
     monkeypatch.chdir(tmp_path)
     for settings in (whole, whole.replace("instances = 200\n", more)):

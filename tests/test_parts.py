@@ -7,7 +7,7 @@ import pytest
 
 from explorax import parts, record
 from explorax.errors import InvalidArgument
-from explorax.parts import read_finished, read_parts, write_part
+from explorax.parts import Finished, each_finished, read_parts, write_part
 from tests.fabricate import result
 from tests.helpers import assert_same
 
@@ -77,7 +77,13 @@ def test_which_tasks_are_finished_is_read_without_keeping_their_records(tmp_path
         alive -= 1
 
     monkeypatch.setattr(parts, "read", read)
-    found = read_finished(tmp_path)
+    found = Finished({}, [])
+    digests = []
+    for digest, results in each_finished(tmp_path, found):
+        assert results[0].records.regret.shape == result().records.regret.shape
+        digests.append(digest)
+        del results
+    assert digests == list(found.tasks)
     assert found.tasks == {name: {"task": name, "maker": name} for name in "acdefghijkl"}
     assert most <= 4
     assert found.warnings == read_parts(tmp_path).warnings

@@ -141,7 +141,9 @@ def test_parts_that_cannot_be_reached_do_not_count_as_damaged(bucket):
         def open_input_stream(self, path):
             raise OSError("AWS Error at http://b/c?sig=SECRET (Request ID: 3)")
 
-    assert parts.read_finished(out).tasks == {"a": {"task": "a"}}
+    found = parts.Finished({}, [])
+    assert [digest for digest, _ in parts.each_finished(out, found)] == ["a"]
+    assert found.tasks == {"a": {"task": "a"}}
     with pytest.raises(CannotRead, match=r"a\.parquet\?.* could not be read: AWS Error at http://b/c\. Check"):
-        parts.read_finished(replace(out, filesystem=Away()))
+        list(parts.each_finished(replace(out, filesystem=Away()), found))
     assert kept(replace(out, filesystem=Away())).startswith("What was finished is kept in s3://bucket/unreached?")

@@ -26,7 +26,7 @@ def test_the_number_of_processes():
     assert local_processes().count == usable_cores()
     assert local_processes(3).where(16) == "on 3 processes"
     assert local_processes(3).where(1) == "on 1 process"
-    with pytest.raises(InvalidArgument, match="count must be a whole number of at least 1, got 0"):
+    with pytest.raises(InvalidArgument, match="processes must be a whole number of at least 1, got 0"):
         local_processes(0)
 
 

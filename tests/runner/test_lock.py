@@ -129,7 +129,7 @@ def test_a_run_without_its_lease_writes_no_manifest(quick_maker, tmp_path):
     keep(found)
     other.write(NOW)
     with pytest.raises(RunFailed, match="on b"):
-        Keeper(found, Lines([], 0, io.StringIO())).advanced(0, found.tasks[1], 1)
+        Keeper(found, Lines([], 0, io.StringIO())).advanced(0, found.plan.todo[0], 1)
     with pytest.raises(RunFailed, match="on b"):
         keep(found, 1)
     assert manifest(tmp_path)["tasks"] == {"done": 1, "all": TASKS}

@@ -9,10 +9,12 @@ import pytest
 
 from explorax import runner
 from explorax.experiments.settings import from_settings, study_in
-from explorax.runner import Outcome, outputs, pool, rebuild, run, worker
+from explorax.runner import Outcome, outputs, rebuild, run, this_process, worker
+from explorax.runner.here import alike
 from explorax.runner.rungs import Plan
 from explorax.runner.tasks import expand
 from tests import fabricate
+from tests.runner.inline import Inline
 from tests.runner.small import Hook, manifest, parts, rows, study
 
 SWEEP = from_settings(
@@ -50,14 +52,7 @@ def played(task):
 @pytest.fixture
 def unplayed(quick_maker, monkeypatch):
     """Runs on a CPU whose workers play nothing, and figures that take no time."""
-
-    def run_spread(study, tasks, processes, watcher):
-        for task in tasks:
-            watcher.started(0, task)
-            watcher.finished(0, task, played(task))
-
-    monkeypatch.setattr(runner, "on_accelerator", lambda: False)
-    monkeypatch.setattr(pool, "run_spread", run_spread)
+    monkeypatch.setattr(runner, "default_executor", lambda: Inline(lambda study, task: played(task)))
     monkeypatch.setattr(outputs, "draw", lambda *about: ([], []))
 
 
@@ -91,7 +86,7 @@ def test_a_run_makes_the_choices_of_the_oracle_and_tells_what_came_of_them(unpla
     assert (found.done, found.tasks, found.complete) == (TASKS, TASKS, True)
     assert manifest(tmp_path)["tasks"] == {"done": TASKS, "all": TASKS}
     assert len(parts(tmp_path)) == TASKS
-    assert stream.getvalue().startswith(f"Running {TASKS} tasks on ")
+    assert stream.getvalue().startswith(f"Running {TASKS} tasks inline. ")
     assert [line.split("]")[0] for line in stream.getvalue().splitlines()[1:]] == [
         f"[{number}/{TASKS}" for number in range(1, TASKS + 1)
     ]
@@ -168,11 +163,10 @@ def test_tasks_of_a_sweep_are_those_of_a_study_of_its_curves():
 
 
 def test_a_gpu_plays_the_rungs_of_a_curve_together(unplayed, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "on_accelerator", lambda: True)
     monkeypatch.setattr(worker.Player, "play", lambda player, task, progress: played(task))
     monkeypatch.setattr(worker.Player, "play_together", lambda player, tasks, progress: list(map(played, tasks)))
     stream = io.StringIO()
-    found = run(SWEEP, tmp_path, stream=stream)
+    found = run(SWEEP, tmp_path, on=this_process(), stream=stream)
     assert (found.done, found.tasks) == (14, 14)
     lines = [line.split(": ")[0].partition(" ")[2] for line in stream.getvalue().splitlines()[1:]]
     assert f"{' + '.join(L)}, d = 2, instances 0 to 49" in lines
@@ -183,5 +177,5 @@ def test_a_gpu_plays_the_rungs_of_a_curve_together(unplayed, tmp_path, monkeypat
 
 def test_tasks_with_other_instances_are_not_stacked():
     one, other = expand(study(), False)[:2]
-    assert pool.alike(one) == pool.alike(one._replace(panel=study().panels[1]))
-    assert pool.alike(one) != pool.alike(other)
+    assert alike(one) == alike(one._replace(panel=study().panels[1]))
+    assert alike(one) != alike(other)

@@ -69,21 +69,21 @@ class LocalProcesses:
                     one.process.join()
 
 
-def local_processes(count: int | None = None) -> LocalProcesses:
+def local_processes(processes: int | None = None) -> LocalProcesses:
     """Run tasks in processes of this machine, each on one core.
 
     Args:
-        count: The number of processes, which changes no result.  Default: one for each usable core.
+        processes: The number of processes, which changes no result.  Default: one for each usable core.
 
     Returns:
         The executor, for the argument `on` of `explorax.runner.run`.
 
     Raises:
-        InvalidArgument: If the count is not a whole number of at least 1.
+        InvalidArgument: If the number is not a whole number of at least 1.
     """
-    if count is not None:
-        check_whole("count", count, 1)
-    return LocalProcesses(count or usable_cores())
+    if processes is not None:
+        check_whole("processes", processes, 1)
+    return LocalProcesses(processes or usable_cores())
 
 
 def check_memory(size: Size, there: float) -> None:
