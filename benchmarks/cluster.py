@@ -6,13 +6,15 @@
 
 `overhead` plays many tiny tasks of one program with one worker, in a local process and on Ray in turns, with journal
 and display as in any run.  It prints the time between two finished tasks, the part of it that the worker played, and
-the rest, which is the overhead; the processor time of the driver for each task; and the driver's memory after a tenth
-of the tasks and after all.  A simulation then says how busy a driver of this speed keeps many workers: each plays a
-task for so many seconds, then waits until the driver has served those before it.
+the rest, which is the overhead; the processor time of the driver for each task; the driver's memory after a tenth of
+the tasks and after all; and how long Ray takes to find an answer among those of 1000 workers.  A simulation then says
+how busy a driver of this speed keeps many workers: each plays a task for so many seconds, then waits until the driver
+has served those before it.
 
 `scaling` plays so many equal tasks for each worker.  "Playing" compares the rate of finished tasks, each worker counted
 from its first to its last finished task, with as many times the rate of one worker; "whole" compares the durations,
-from the first task that is given out to the last that is finished, compiling and waiting for the last one included.
+from the first task that is given out to the last that is finished, loading programs and waiting for the last one
+included.
 """
 
 import argparse
@@ -20,17 +22,20 @@ import heapq
 import io
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from explorax import program_cache, record
 from explorax.experiments.settings import from_settings
 from explorax.experiments.study import Study
+from explorax.extras import optional
 from explorax.parts import read_parts
 from explorax.runner import Executor, local_processes, play, ray_cluster
+from explorax.runner.ray_connection import connected
 from explorax.runner.tasks import Task, expand
 from explorax.runner.worker import Outcome
 
@@ -127,6 +132,8 @@ def overhead(options: argparse.Namespace, folder: Path) -> None:
         print(f"  {name:8} each {cells[0]}, played {cells[1]}, overhead {cells[2]}, processor of the driver {cells[3]}")
         memory = [f"{one.early:.0f} -> {one.late:.0f}" for one in costs]
         print(f"  {'':8} memory of the driver after a tenth and at the end, MB: {', '.join(memory)}")
+    seconds = {count: 1e3 * waiting(options.cluster, count) for count in (1, 1000)}
+    print("  an answer of one worker, while others are waited for: " + among(seconds))
     served = statistics.median(one.driver for one in found["Ray"]) / 1e3
     print(
         f"\nOn paper, the workers of a driver that serves a task in {1e3 * served:.1f} ms play, by seconds of a task:"
@@ -137,12 +144,45 @@ def overhead(options: argparse.Namespace, folder: Path) -> None:
         print(f"  {workers:>8}" + "".join(f"{busy(workers, length, served):>9.0%}" for length in lengths))
 
 
+def among(seconds: dict[int, float]) -> str:
+    """Return how long an answer takes among so many that are waited for, as text."""
+    return ", ".join(f"{time:.1f} ms among {count}" for count, time in seconds.items())
+
+
+def waiting(address: str, count: int, repeats: int = 200) -> float:
+    """Return the seconds for one answer of Ray while `count` others are waited for."""
+    ray: Any = optional("ray", "this benchmark", "cluster")
+    with connected(ray, address, ship_source=False):
+        actor = ray.remote(Answering).options(num_cpus=0)
+        busy, free = actor.remote(), actor.remote()
+        ray.get(free.answer.remote(0.0))
+        others = [busy.answer.remote(60.0) for _ in range(count)]
+        began = time.perf_counter()
+        for _ in range(repeats):
+            mine = free.answer.remote(0.0)
+            _, rest = ray.wait([*others, mine], num_returns=1)
+            ray.wait(rest, num_returns=len(rest), timeout=0)
+            ray.get(mine)
+        taken = (time.perf_counter() - began) / repeats
+        for one in (busy, free):
+            ray.kill(one)
+    return taken
+
+
+class Answering:
+    """An actor that answers after a while."""
+
+    def answer(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+
 def spread(values: list[float]) -> str:
     """Return the median of some values with the least and the largest."""
     return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
-def busy(workers: int, length: float, served: float, tasks: int = 20) -> float:
+def busy(workers: int, length: float, served: float, tasks: int = 100) -> float:
     """Return the share of their time that workers play, if each plays tasks of a length and then waits to be served."""
     ready = [length * (1 + number / workers) for number in range(workers)]  # not all at once
     heapq.heapify(ready)
@@ -197,17 +237,22 @@ def scaling(options: argparse.Namespace, folder: Path) -> None:
         "processes": local_processes,
         "ray": lambda count: ray_cluster("local", workers=count),
     }
+
+    def measured(name: str, workers: int) -> Rates:
+        rates = Rates()
+        study = study_of(options.tasks * workers, "lin_ts", 10, options.rounds)
+        tasks = expand(study, False)
+        with makers[name](workers).crew(study, len(tasks)) as crew:
+            crew.run(tasks, rates)
+        print(f"{name}, {workers} workers: {rates.whole:.1f} s", file=sys.stderr, flush=True)
+        return rates
+
+    measured(options.on[0], options.workers[0])  # which compiles
     found: dict[tuple[str, int], list[Rates]] = {}
-    for repeat in range(options.repeats + 1):  # the first one compiles
+    for _ in range(options.repeats):
         for workers in options.workers:
             for name in options.on:
-                rates = Rates()
-                study = study_of(options.tasks * workers, "lin_ts", 10, options.rounds)
-                tasks = expand(study, False)
-                with makers[name](workers).crew(study, len(tasks)) as crew:
-                    crew.run(tasks, rates)
-                if repeat:
-                    found.setdefault((name, workers), []).append(rates)
+                found.setdefault((name, workers), []).append(measured(name, workers))
     print(f"{options.tasks} tasks for each worker, {options.rounds} rounds of LinTS with 50 instances, d = 10, K = 100")
     print(f"  {'':10} {'workers':>7}  {'seconds':>8}  efficiency: playing, then whole (least to largest)")
     for (name, workers), several in found.items():
