@@ -14,7 +14,7 @@ from explorax import environments
 from explorax.errors import InvalidArgument
 from explorax.experiments.settings import from_settings
 from explorax.experiments.study import Study
-from explorax.runner import RunFailed, local_processes, ray_cluster, ray_crew, run
+from explorax.runner import RunFailed, local_processes, ray_cluster, ray_connection, ray_crew, run
 from explorax.software import software
 from tests.runner.nodes import cluster, environment
 from tests.runner.processes import wait_until
@@ -161,10 +161,12 @@ def test_workers_with_other_software_are_refused(address, tmp_path, monkeypatch)
     assert not parts(tmp_path)
 
 
-def test_a_cluster_without_a_free_core_says_so(address, tmp_path):
+def test_a_cluster_without_a_free_core_or_enough_memory_says_so(address, tmp_path, monkeypatch):
     """Here this process is connected already, and that connection is used and kept."""
     import ray
 
+    for module in (ray_crew, ray_connection):
+        monkeypatch.setattr(module, "TICK", 0.1)
     ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     try:
         with pytest.raises(InvalidArgument, match=r"address must be left out while .* connected .*, got 'local'"):
@@ -176,6 +178,9 @@ def test_a_cluster_without_a_free_core_says_so(address, tmp_path):
         with pytest.raises(RunFailed, match=rf"No worker has started in .*: {said}\. Stop what else runs there"):
             run(study(), tmp_path, on=ray_cluster(patience=0.1), stream=stream)
         assert f"Waiting for a worker to start, for at most 0.1 s: {said}." in stream.getvalue()
+        vast = study(dims=[500], environment_settings={"n_arms": 4_000_000})
+        with pytest.raises(RunFailed, match=rf"{said}, and 372\.5 GiB of memory, of which the largest node has \d"):
+            run(vast, tmp_path / "vast", on=ray_cluster(patience=0.1), stream=stream)
         assert ray.is_initialized()
     finally:
         ray.shutdown()
