@@ -43,6 +43,14 @@ pytestmark = pytest.mark.usefixtures("on_the_cpu")
             "parameter_variance must be a finite number above 0, got -2",
         ),
         (["reproduce", "logistic", "--processes", "0"], "processes must be a whole number of at least .*, got 0"),
+        (["reproduce", "logistic", "--workers", "0"], "--workers must be left out without --cluster, got 0"),
+        (["arena", "--quick", "--gpus", "0.5"], r"--gpus must be left out without --cluster, got 0\.5"),
+        (["reproduce", "deep", "--ship-source"], "--ship-source must be left out without --cluster, got True"),
+        (
+            ["reproduce", "logistic", "--cluster", "auto", "--processes", "2"],
+            "--processes must be left out with --cluster, got 2. Say with --workers",
+        ),
+        (["reproduce", "logistic", "--cluster", "auto", "--gpus", "2"], r"gpus must be a number from 0 to 1, got 2\.0"),
         (["reproduce", "deep", "--data", "nowhere"], "--data must be a directory, got nowhere."),
         (
             ["reproduce", "deep", "--datasets", "mnits"],

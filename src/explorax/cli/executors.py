@@ -8,7 +8,7 @@ from explorax.errors import InvalidArgument
 if TYPE_CHECKING:
     from explorax.runner import Executor
 
-ONLY_WITH_CLUSTER = ("workers", "gpus", "ship_source")
+ONLY_WITH_CLUSTER = {"workers": None, "gpus": None, "ship_source": False}  # and what they are if not given
 
 
 def add_executors(to: argparse.ArgumentParser) -> None:
@@ -50,10 +50,10 @@ def executor(options: argparse.Namespace) -> "Executor":
     from explorax.runner import default_executor, local_processes, ray_cluster
 
     if options.cluster is None:
-        for name in ONLY_WITH_CLUSTER:
-            if getattr(options, name):
+        for name, missing in ONLY_WITH_CLUSTER.items():
+            if (given := getattr(options, name)) is not missing:
                 raise InvalidArgument(
-                    f"--{name.replace('_', '-')} must be left out without --cluster, got {getattr(options, name)}. "
+                    f"--{name.replace('_', '-')} must be left out without --cluster, got {given}. "
                     "Give the address of a Ray cluster, or `--cluster local`."
                 )
         return default_executor() if options.processes is None else local_processes(options.processes)
