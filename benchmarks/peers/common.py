@@ -124,12 +124,12 @@ def play(adapter: Adapter, task: Task) -> dict[str, object]:
     """Plays the task and tells what its rounds took, in microseconds, and what they paid and failed to pay."""
     problem = Problem(task.rewards, task.shape, task.arms, task.features, task.seed)
     propensity = None
+    before = set(threading.enumerate())
     for shown in problem.rounds(task.warmup):
         arm, propensity = adapter.choose(shown.context)
         adapter.learn(shown.context, arm, shown.reward(arm, task.rewards) - task.center, propensity)
-    for thread in threading.enumerate():  # what a library does in the background, such as compiling
-        if thread is not threading.current_thread():
-            thread.join()
+    for thread in set(threading.enumerate()) - before:  # what a library does in the background, such as compiling
+        thread.join()
 
     nanoseconds = np.empty((task.rounds, 3))  # of choose and of learn on the clock, and of the processor for both
     paid = np.empty((task.rounds, 3))  # on average by the arm that was chosen, by all arms, by the best

@@ -206,7 +206,7 @@ def test_a_cluster_that_is_not_there(tmp_path):
 
 
 LOST = """
-import sys
+import os, sys
 from explorax.runner import RunFailed, ray_cluster, ray_connection, run
 from tests.runner.small import Hook, study
 ray_connection.HEAD_PATIENCE = 1.0
@@ -215,6 +215,7 @@ if __name__ == "__main__":
         run(study(), sys.argv[2], on=ray_cluster(sys.argv[1]), stream=Hook(2, lambda: print("begun", flush=True)))
     except RunFailed as error:
         print(error, flush=True)
+        os._exit(1)  # Ray would look for the head node for a while
 """
 
 
