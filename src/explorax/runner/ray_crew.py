@@ -34,8 +34,8 @@ MENTIONED = 2**27  # bytes of memory for a worker, less of which any node has
 SENTENCES = 3  # of what Ray tells of the end of a worker
 
 
-class Chair(Seat):
-    """The seat of a worker on the cluster: the worker, and what it has been asked for.
+class RayWorker(Seat):
+    """The seat of a worker on a cluster: its actor, and what that has been asked for.
 
     Args:
         number: The number of the worker, from 0.
@@ -79,12 +79,12 @@ class Actors:
         self.share = gpus or 1.0  # of that resource, for each worker
         self.memory = 0 if gpus else largest(study).memory
         room = int(ray.cluster_resources().get(self.resource, 0.0) / self.share)
-        self.chairs = [Chair(number) for number in range(min(workers or max(room, 1), most))]
+        self.workers = [RayWorker(number) for number in range(min(workers or max(room, 1), most))]
         self.actor = ray.remote(Remote).options(
             num_cpus=1, num_gpus=gpus, memory=self.memory or None, max_restarts=0, max_task_retries=0
         )
-        self.asked: dict[Any, Chair] = {}  # by the reference to the answer
-        self.fallen: list[tuple[Chair, str]] = []  # workers that are gone, and why
+        self.asked: dict[Any, RayWorker] = {}  # by the reference to the answer
+        self.fallen: list[tuple[RayWorker, str]] = []  # workers that are gone, and why
         self.losses: Counter[str] = Counter()  # of workers, by the digest of the task
         self.given_up: list[str] = []  # tasks, with the reason
         self.false_starts = 0  # workers in a row that were gone before they could play
@@ -108,7 +108,7 @@ class Actors:
     @property
     def pause(self) -> float:
         """The least number of seconds between two messages about progress of a worker."""
-        return max(FEWEST, len(self.chairs) / MESSAGES)
+        return max(FEWEST, len(self.workers) / MESSAGES)
 
     def run(self, tasks: Sequence[Task], watcher: Watcher) -> None:
         """Run tasks.
@@ -122,16 +122,16 @@ class Actors:
                 are finished then.
         """
         self.watcher = watcher
-        share_out(tasks, self.chairs)
-        for chair in self.chairs:
-            self.employ(chair)
-        while any(chair.task is not None or chair.queue for chair in self.chairs):
+        share_out(tasks, self.workers)
+        for worker in self.workers:
+            self.employ(worker)
+        while any(worker.task is not None or worker.queue for worker in self.workers):
             for answer in self.answers():
                 self.hear(answer)
             if (self.fallen or self.head.is_due()) and self.head.answers():  # else what follows would block
                 while self.fallen:
                     self.bury(*self.fallen.pop())
-                if any(chair.station for chair in self.chairs):
+                if any(worker.station for worker in self.workers):
                     self.shortage.over()
                 else:
                     self.shortage.goes_on(self.resources, watcher)
@@ -161,19 +161,19 @@ class Actors:
         more = self.ray.wait(others, num_returns=len(others), timeout=0)[0] if some and others else []
         return [*some, *more]
 
-    def employ(self, chair: Chair) -> None:
+    def employ(self, worker: RayWorker) -> None:
         """Give a worker its next task if it waits for one; start the worker first if the seat is empty."""
-        if chair.actor is None:
-            chair.actor = self.actor.remote(is_brief(self.study), self.gpus, caching())
-            self.ask(chair, chair.actor.station, partial(self.arrived, chair))
-        elif chair.idle and (task := chair.take(self.chairs)) is not None:
-            self.watcher.started(chair.number, task)
-            self.ask(chair, chair.actor.play, partial(self.told, chair), task)
+        if worker.actor is None:
+            worker.actor = self.actor.remote(is_brief(self.study), self.gpus, caching())
+            self.ask(worker, worker.actor.station, partial(self.arrived, worker))
+        elif worker.idle and (task := worker.take(self.workers)) is not None:
+            self.watcher.started(worker.number, task)
+            self.ask(worker, worker.actor.play, partial(self.told, worker), task)
 
-    def ask(self, chair: Chair, method: Any, then: Callable[[Any], None], *arguments: Any) -> None:
+    def ask(self, worker: RayWorker, method: Any, then: Callable[[Any], None], *arguments: Any) -> None:
         """Ask a worker for something; `then` is called with the answer."""
-        self.asked[method.remote(*arguments)] = chair
-        chair.then = then
+        self.asked[method.remote(*arguments)] = worker
+        worker.then = then
 
     def hear(self, answer: Any) -> None:
         """Take the answer of a worker.
@@ -185,7 +185,7 @@ class Actors:
             InvalidArgument: If the settings of the study cannot be used there.
             RunFailed: If the worker failed.
         """
-        chair = self.asked.pop(answer)
+        worker = self.asked.pop(answer)
         failures = self.ray.exceptions
         try:
             found = self.ray.get(answer)
@@ -194,15 +194,15 @@ class Actors:
                 raise InvalidArgument(str(error.cause)) from None
             raise RunFailed(f"A worker failed before it could play:\n{error}") from None
         except failures.RayError as error:
-            self.fallen.append((chair, reason(error)))
+            self.fallen.append((worker, reason(error)))
         else:
-            assert chair.then is not None
-            chair.then(found)
+            assert worker.then is not None
+            worker.then(found)
 
-    def arrived(self, chair: Chair, station: Station) -> None:
+    def arrived(self, worker: RayWorker, station: Station) -> None:
         """Look at the software of a worker that has started, and give it the study."""
         check_software(station)
-        chair.station = station
+        worker.station = station
         if not self.gpus and station.cpu not in self.kinds:
             self.kinds.add(station.cpu)
             if len(self.kinds) > 1:
@@ -210,55 +210,55 @@ class Actors:
                     f"The nodes have CPUs of {len(self.kinds)} kinds, the latest on {station.host}. Results of one "
                     "kind may differ from those of another in the last bits, and so in single arms that are pulled."
                 )
-        self.ask(chair, chair.actor.open, partial(self.opened, chair), *self.shared, self.pause)
+        self.ask(worker, worker.actor.open, partial(self.opened, worker), *self.shared, self.pause)
 
-    def opened(self, chair: Chair, nothing: None) -> None:
+    def opened(self, worker: RayWorker, nothing: None) -> None:
         """Let a worker that is ready play."""
         self.false_starts = 0
-        chair.ready = True
-        self.employ(chair)
+        worker.ready = True
+        self.employ(worker)
 
-    def told(self, chair: Chair, message: int | Outcome | Failure) -> None:
+    def told(self, worker: RayWorker, message: int | Outcome | Failure) -> None:
         """Take a message about a task, and go on listening or give the worker its next task."""
-        chair.hear(message, self.watcher)
-        if chair.task is None:
-            self.employ(chair)
+        worker.hear(message, self.watcher)
+        if worker.task is None:
+            self.employ(worker)
         else:
-            self.ask(chair, chair.actor.message, partial(self.told, chair))
+            self.ask(worker, worker.actor.message, partial(self.told, worker))
 
-    def bury(self, chair: Chair, why: str) -> None:
+    def bury(self, worker: RayWorker, why: str) -> None:
         """Replace a worker that is gone, and let its task be played again.
 
         Args:
-            chair: The seat of the worker.
+            worker: The seat of the worker.
             why: A sentence about its end.
 
         Raises:
             RunFailed: If no worker lives long enough to play.
         """
-        station, actor = chair.station, chair.actor
-        self.false_starts += not chair.ready
-        task = chair.leave()
+        station, actor = worker.station, worker.actor
+        self.false_starts += not worker.ready
+        task = worker.leave()
         with contextlib.suppress(Exception):  # it may only be out of reach
             self.ray.kill(actor)
-        if self.false_starts > len(self.chairs) + MOST_LOSSES:
+        if self.false_starts > len(self.workers) + MOST_LOSSES:
             raise RunFailed(
                 f"Workers end before they can play. {why} Check that explorax is installed on the nodes, or ship its "
                 "source (--ship-source)."
             )
         if task is not None:
-            self.watcher.lost(chair.number, task)
+            self.watcher.lost(worker.number, task)
             if station is not None and station.node in self.living_nodes():
                 self.losses[task.digest] += 1
             if self.losses[task.digest] < MOST_LOSSES:
-                chair.queue.push(task)
+                worker.queue.push(task)
                 what = "it is played again."
             else:
                 self.given_up.append(f"{task}: {why}")
                 what = f"it has lost {MOST_LOSSES} workers and is given up."
             self.watcher.noted(f"A worker is gone at {task}: {what} {why}")
-        for one in self.chairs:
-            if one.idle or (one.actor is None and any(other.queue for other in self.chairs)):
+        for one in self.workers:
+            if one.idle or (one.actor is None and any(other.queue for other in self.workers)):
                 self.employ(one)
 
     def living_nodes(self) -> set[str]:
@@ -282,10 +282,10 @@ class Actors:
     def end(self) -> None:
         """End all workers, and with them what they are playing; without a head node they end by themselves."""
         if self.ray.is_initialized() and self.head.error() is None:
-            for chair in self.chairs:
-                if chair.actor is not None:
+            for worker in self.workers:
+                if worker.actor is not None:
                     with contextlib.suppress(Exception):  # it may be gone already
-                        self.ray.kill(chair.actor)
+                        self.ray.kill(worker.actor)
 
 
 class Shortage:
