@@ -1,7 +1,8 @@
 """The worker process on another machine: it first says which software it has, and plays tasks only then.
 
 Nothing of JAX and NumPy is imported before `Remote` is made, since the environment variables that it sets count only
-until then, and a flag that another version of XLA does not know would end the process before it could say anything.
+until then.  It sets them only where jaxlib is that of the driver: a flag that another one does not know would end the
+process before it could say what it has.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from explorax import devices, program_cache
 from explorax.extras import optional
-from explorax.software import Software, software
+from explorax.software import Software, software, version_of
 
 
 class Station(NamedTuple):
@@ -29,18 +30,19 @@ class Remote:
     """A worker on a node of a cluster, whose methods are called one after the other.
 
     Args:
-        brief: Whether programs run for less time than they take to compile.
+        variables: The environment variables of a worker on one core.
+        jaxlib: The version of jaxlib that they are meant for.
         gpus: The share of a GPU that it may use; 0 for one core of the CPU.
         cache: Whether compiled programs are kept on the disk of its node, where all workers find them.
     """
 
-    def __init__(self, brief: bool, gpus: float, cache: bool):
+    def __init__(self, variables: Mapping[str, str], jaxlib: str, gpus: float, cache: bool):
         if gpus:
             devices.prepare()
             if gpus < 1:
                 os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.75 * gpus:.3f}")
-        else:
-            os.environ.update(devices.for_one_core(brief))
+        elif version_of("jaxlib") == jaxlib:
+            os.environ.update(variables)
         self.together = gpus > 0
         self.cache = cache
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from explorax import environments, program_cache
+from explorax import devices, environments, program_cache
 from explorax.errors import ExploraxError, InvalidArgument, RunFailed
 from explorax.experiments.study import Study
 from explorax.record import settings_digest
@@ -23,7 +23,7 @@ from explorax.runner.queues import Seat, share_out
 from explorax.runner.ray_connection import TICK, Head
 from explorax.runner.tasks import Task, is_brief, largest
 from explorax.runner.worker import Failure, Outcome
-from explorax.software import software
+from explorax.software import software, version_of
 from explorax.text import duration, listed
 
 MOST_LOSSES = 3  # workers that one task may lose
@@ -83,6 +83,7 @@ class Actors:
         self.actor = ray.remote(Remote).options(
             num_cpus=1, num_gpus=gpus, memory=self.memory or None, max_restarts=0, max_task_retries=0
         )
+        self.variables = devices.for_one_core(is_brief(study))
         self.asked: dict[Any, RayWorker] = {}  # by the reference to the answer
         self.fallen: list[tuple[RayWorker, str]] = []  # workers that are gone, and why
         self.losses: Counter[str] = Counter()  # of workers, by the digest of the task
@@ -164,7 +165,7 @@ class Actors:
     def employ(self, worker: RayWorker) -> None:
         """Give a worker its next task if it waits for one; start the worker first if the seat is empty."""
         if worker.actor is None:
-            worker.actor = self.actor.remote(is_brief(self.study), self.gpus, caching())
+            worker.actor = self.actor.remote(self.variables, version_of("jaxlib"), self.gpus, caching())
             self.ask(worker, worker.actor.station, partial(self.arrived, worker))
         elif worker.idle and (task := worker.take(self.workers)) is not None:
             self.watcher.started(worker.number, task)
