@@ -90,10 +90,13 @@ def test_interrupted_and_killed_five_times_then_resumed(address, expected, tmp_p
     command = [sys.executable, "-m", "explorax", "run", str(settings), "--out", str(out), "--cluster", address]
     for _ in range(5):
         before = parts(out)
-        with subprocess.Popen([*command, "--workers", "1"], stdout=subprocess.DEVNULL) as driver:
-            wait_until(lambda: len(parts(out)) > len(before) or driver.poll() is not None)  # noqa: B023
+        with subprocess.Popen([*command, "--workers", "1"], stdout=subprocess.PIPE, text=True) as driver:
+            while not driver.stdout.readline().startswith("["):  # the first task that it finishes
+                assert driver.poll() is None
             driver.kill()
+        assert driver.returncode == -signal.SIGKILL
         assert {name: parts(out)[name] for name in before} == before
+        assert len(parts(out)) > len(before)
     wait_until(lambda: not workers())
     run(study(), out, on=ray_cluster(address), stream=io.StringIO())
     assert rows(out).equals(expected)
@@ -206,13 +209,30 @@ def test_a_cluster_that_is_not_there(tmp_path):
 
 
 LOST = """
-import os, sys
+import io, os, sys, time
 from explorax.runner import RunFailed, ray_cluster, ray_connection, run
-from tests.runner.small import Hook, study
-ray_connection.HEAD_PATIENCE = 1.0
+from tests.runner.small import study
+
+ray_connection.HEAD_PATIENCE = 0.5
+
+
+class Held(io.StringIO):
+    # After two tasks the driver waits for its input, and after that half a second for each task.
+    done = 0
+
+    def write(self, text):
+        self.done += text.startswith("[")
+        if text.startswith("[2/"):
+            print("begun", flush=True)
+            sys.stdin.readline()
+        elif self.done > 2:
+            time.sleep(0.5)
+        return super().write(text)
+
+
 if __name__ == "__main__":
     try:
-        run(study(), sys.argv[2], on=ray_cluster(sys.argv[1]), stream=Hook(2, lambda: print("begun", flush=True)))
+        run(study(), sys.argv[2], on=ray_cluster(sys.argv[1]), stream=Held())
     except RunFailed as error:
         print(error, flush=True)
         os._exit(1)  # Ray would look for the head node for a while
@@ -224,12 +244,14 @@ def test_the_head_is_lost(nodes, expected, tmp_path):
     (tmp_path / "lost.py").write_text(LOST)
     command = [sys.executable, str(tmp_path / "lost.py"), nodes.address, str(tmp_path / "out")]
     found_in = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=found_in) as driver:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env=found_in, **pipes) as driver:
         assert driver.stdout.readline() == "begun\n"
         nodes.tell("behead")
-        printed = driver.stdout.read()
+        printed, _ = driver.communicate("\n")
     kept = parts(tmp_path / "out")
-    assert "The head node of the Ray cluster does not answer" in printed or len(kept) == TASKS
+    assert "The head node of the Ray cluster does not answer" in printed
+    assert 2 <= len(kept) < TASKS
     run(study(), tmp_path / "out", on=local_processes(1), stream=io.StringIO())
     assert rows(tmp_path / "out").equals(expected)
     assert {name: parts(tmp_path / "out")[name] for name in kept} == kept
