@@ -52,7 +52,7 @@ def test_where(number):
     assert done.returncode == 0, done.stdout[-2000:]
     places = [file.with_suffix(".txt").read_text().split() for file in files]
     assert [(len(each), len(set(each))) for each in places] == [(4, 1)] * 4
-    assert {worker for each in places for worker in each} == {"gw0", "gw1"}
+    assert {worker for each in places for worker in each} == {"gw0", "gw1", "gw2"}
 
 
 def test_the_clock_is_shifted(tmp_path):
